@@ -1,0 +1,118 @@
+// Program: names resolved, types solved, layers instantiated, hyperparameters evaluated. What lower turns into a Graph.
+//
+// takes:    Asts of the file and the library, overrides, a way to open data
+// gives:    one typed body per entry point, the weights and states they use, data and strategy as plain values
+// promises: every operation satisfies its op's infer; every name is resolved; only `batch` and `batch/share` are symbolic
+// print it: `dslc emit --stage typed`
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/sema/data_catalogue.h"
+#include "compiler/source/source_file.h"
+#include "compiler/types/attrs.h"
+#include "compiler/types/placement.h"
+#include "compiler/types/tensor_type.h"
+
+namespace dtl::sema {
+
+/// A tensor in a body: index into Body::values.
+struct TypedValue {
+  std::string name;  ///< from a `let`, else the op's; need not be unique
+  types::TensorType type;
+  bool local = false;  ///< inside per_replica: each replica's own
+};
+
+struct MinimizeSite;
+
+enum class StatementKind : uint8_t {
+  op,            ///< results = op(operands) with attrs; `constant` among them
+  input,         ///< results[0] = field `path` of the batch
+  read_weight,   ///< results[0] = weight `index`
+  read_state,    ///< results[0] = state `index`
+  write_state,   ///< state `index` <- operands[0]
+  read_updates,  ///< results[0] = i64[] count of updates made so far
+  read_seed,     ///< results[0] = i64[]
+  minimize,      ///< loss operands[0], site `index`
+  report,        ///< operands[0] is reported as `path`
+  enter,         ///< a layer instance or per-replica region `path` opens (printing, node scopes)
+  leave,
+};
+
+struct Statement {
+  StatementKind kind;
+  source::Range range;
+  std::string op;  ///< name in the op table
+  types::Attrs attrs;
+  std::vector<int32_t> operands, results;  ///< indices into Body::values
+  int32_t index = -1;
+  std::string path;
+};
+
+struct Body {
+  std::vector<TypedValue> values;
+  std::vector<Statement> statements;
+};
+
+/// A weight or a state of a layer, or one that an optimizer keeps for a weight.
+struct Variable {
+  std::string path;  ///< `Classifier/dense.0/kernel`; optimizer's: `Classifier/dense.0/kernel:adam.m`
+  types::TensorType type;
+  source::Range range;
+  std::string model;                               ///< the model it is under
+  std::optional<types::Placements> placement;      ///< written with `@`
+  Body init;                                       ///< no inputs; may read the seed
+  int32_t init_value = -1;
+};
+
+/// The optimizer's rule for one weight: reads the weight and gradient, writes weight and states.
+struct Update {
+  int32_t weight;                 ///< index into Program::weights
+  Body body;
+  int32_t w = -1, g = -1, updates = -1;  ///< values of `body` that stand for the weight, its gradient, the count from 1
+  std::vector<int32_t> state_values;     ///< values of `body` that stand for the states before
+  std::vector<int32_t> states;           ///< indices into Program::optimizer_states
+  int32_t new_w = -1;                    ///< the weight after
+  std::vector<int32_t> new_states;       ///< the states after
+};
+
+struct MinimizeSite {
+  source::Range range;
+  std::vector<Update> updates;  ///< one for each weight it is over
+};
+
+struct DataSplit {
+  std::string name;  ///< `train`, `validation`, `test`
+  SourceSpec source;
+  SplitInfo info;
+};
+
+struct Dataset {
+  std::string name;
+  std::vector<DataSplit> splits;
+  int64_t batch = 1;
+  int64_t shuffle = 0;  ///< 0: none; −1: all; n: a window of n examples
+};
+
+enum class Precision : uint8_t { f32, f64 };
+
+struct Program {
+  std::string name;  ///< of the train block, or empty
+  Dataset data;
+  types::Strategy strategy;
+  std::vector<Variable> weights, states, optimizer_states;
+  std::vector<MinimizeSite> minimize_sites;
+  /// The raw fields that entry bodies read, in the data's order.
+  std::vector<FieldInfo> fields;
+  Body train_step;
+  std::optional<Body> eval_step;  ///< nothing: no loss or metrics to evaluate
+  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0
+  int64_t seed = 0;
+  Precision precision = Precision::f32;
+};
+
+std::string print(const Program& program);
+
+}  // namespace dtl::sema

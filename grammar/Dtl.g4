@@ -1,0 +1,3 @@
+grammar Dtl;
+program : EOF ;
+NAME : [a-z]+ ;
