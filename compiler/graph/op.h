@@ -103,7 +103,9 @@ using EvaluateCollective = std::function<std::vector<Array>(const CollectiveCont
 /// The attrs come bound: `make(attrs)` gives the function for one node.
 struct Evaluate {
   std::function<std::vector<Array>(const EvaluateContext&, const types::Attrs&, std::span<const Array>)> local;
-  EvaluateCollective collective;  ///< exactly one of the two is set
+  /// Exactly one of the two is set; neither for ops that a pass replaces (`gradient`, `fused`). A variadic collective is
+  /// called once for each operand.
+  EvaluateCollective collective;
 };
 
 // ---- gradient
@@ -135,6 +137,7 @@ struct PlacementRow {
 struct PlacementContext {
   std::span<const types::TensorType> operands, results;
   const types::Attrs& attrs;
+  int mesh_axis = -1;  ///< the mesh axis asked about; a collective answers for its own, along others it changes nothing
 };
 struct PlacementRule {
   Linear linear;
@@ -157,6 +160,10 @@ struct KernelRule {
   std::vector<types::Dim> sizes = {};  ///< what Scalar::size instructions of the body name; always global sizes
   std::optional<ReduceOp> combine;
   std::vector<kernel::Instruction> body;
+  /// Reductions over the same trailing loops that are complete before `combine` begins, one stage each, in order: the
+  /// result of first[k] is the instruction `reduced` with index k, number 0 (argmax: the maximum, then the first place
+  /// that holds it). Mostly empty.
+  std::vector<kernel::Reduction> first = {};
 };
 /// A product of matrices, batched: see plan::GemmStep.
 struct GemmRule {

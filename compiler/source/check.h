@@ -6,6 +6,15 @@
 #include <string>
 
 namespace dtl {
+/// While it lives, a failed check of this thread prints what was being done, the innermost first.
+class ContextNote {
+ public:
+  explicit ContextNote(std::string what);
+  ~ContextNote();
+  ContextNote(const ContextNote&) = delete;
+  ContextNote& operator=(const ContextNote&) = delete;
+};
+
 /// Prints the message and what was being done (see ContextNote), then exits the process with status 70.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }  // namespace dtl

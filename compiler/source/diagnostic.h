@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "compiler/source/source_file.h"
@@ -78,7 +82,8 @@ class Sink {
   void sort();
 
  private:
-  std::deque<Diagnostic> store_;
+  std::deque<Diagnostic> store_, repeated_;
+  std::set<std::tuple<int, int32_t, int32_t, int32_t, std::string>> seen_;
   std::vector<Diagnostic*> order_;
   int errors_ = 0;
 };

@@ -40,6 +40,8 @@ struct Placement {
 using Placements = std::vector<Placement>;
 /// `split(0)` on one axis, `(split(0), broadcast)` on several.
 std::string str(const Placements& placements);
+/// Reads what `str` prints.
+std::optional<Placements> parse_placements(std::string_view text);
 
 struct Mesh {
   std::vector<plan::MeshAxis> axes;

@@ -1,0 +1,38 @@
+// dslc check: every mistake of a program, or a line that says what it would train.
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/options.h"
+#include "compiler/driver/pipeline.h"
+
+namespace dtl::driver {
+
+int check(const Options& options, std::ostream& out, std::ostream& err) {
+  Compilation compilation(options);
+  bool good = compilation.parse() && compilation.check();
+  // Placement can still find a strategy that it cannot reach.
+  if (good) good = compilation.graph().has_value();
+  compilation.print_diagnostics(err);
+  if (!good) return 1;
+
+  const sema::Program& program = *compilation.program;
+  int64_t weights = 0;
+  for (const sema::Variable& weight : program.weights) weights += weight.type.elements().constant().value_or(0);
+  int64_t examples = 0;
+  for (const sema::DataSplit& split : program.data.splits) {
+    if (split.name == "train") examples = split.info.examples;
+  }
+  std::string mesh;
+  for (const plan::MeshAxis& axis : program.strategy.mesh.axes) mesh += fmt::format("{}{} = {}", mesh.empty() ? "" : ", ", axis.name, axis.size);
+  if (options.json) {
+    out << nlohmann::json{{"event", "checked"}, {"file", options.file}, {"examples", examples}, {"batch", program.data.batch},
+                          {"weights", weights}, {"tensors", program.weights.size()}, {"strategy", program.strategy.name}}.dump() << "\n";
+  } else {
+    out << fmt::format("{}: no mistakes. {} of {} examples in batches of {}; {} weights in {} tensors; strategy {} on mesh {{ {} }}\n", options.file,
+                       program.data.name, examples, program.data.batch, weights, program.weights.size(), program.strategy.name, mesh);
+  }
+  return 0;
+}
+
+}  // namespace dtl::driver

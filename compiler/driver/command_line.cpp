@@ -1,0 +1,80 @@
+// The command line of dslc: which commands there are, what each takes, and where faults end.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "compiler/driver/fault_text.h"
+#include "compiler/driver/options.h"
+#include "runtime/plan/fault.h"
+
+namespace dtl::driver {
+namespace {
+
+void add_program_options(CLI::App* command, Options& options) {
+  command->add_option("FILE", options.file, "the program (.dtl)")->required();
+  command->add_option("--set", options.sets, "override a value: NAME=VALUE, Dataset.batch=64, precision=f64")->type_name("PATH=VALUE")->expected(1)->take_all();
+  command->add_option("--strategy", options.strategy, "a strategy of the program by name, or an expression")->type_name("STRATEGY");
+  command->add_option("--train", options.train, "which train block, where the program has several")->type_name("NAME");
+  command->add_option("--data", options.data, "folder where data files are looked up, after the program's own")->type_name("DIR")->expected(1)->take_all();
+  command->add_option("--threads", options.threads, "cores to use; what `replicas = all` means")->check(CLI::Range(1, 4096));
+  command->add_flag("--json", options.json, "one JSON object a line");
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  Options options;
+  CLI::App app("dslc: the DTL compiler and trainer", "dslc");
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+
+  CLI::App* train_command = app.add_subcommand("train", "train the program's model");
+  add_program_options(train_command, options);
+  train_command->add_flag("--quiet", options.quiet, "print only warnings, errors and the final result");
+  train_command->add_option("--cache", options.cache, "folder of compiled kernels, or `none`")->type_name("DIR");
+
+  CLI::App* check_command = app.add_subcommand("check", "report every mistake in a program");
+  add_program_options(check_command, options);
+
+  CLI::App* emit_command = app.add_subcommand("emit", "print a stage of the compilation");
+  emit_command->add_option("--stage", options.stage, "tokens, ast, typed, graph, gradients, optimized, replicated, plan, llvm or asm")
+      ->check(CLI::IsMember({"tokens", "ast", "typed", "graph", "gradients", "optimized", "replicated", "plan", "llvm", "asm"}));
+  emit_command->add_option("--stop-after", options.stop_after, "print the graph after this pass")->type_name("PASS");
+  emit_command->add_option("--only", options.only, "print one function, entry point or kernel")->type_name("NAME");
+  emit_command->add_flag("--list-passes", options.list_passes, "the passes in order, with what each promises");
+  add_program_options(emit_command, options);
+  emit_command->get_option("FILE")->required(false);
+
+  CLI::App* format_command = app.add_subcommand("fmt", "print the program in the standard layout");
+  format_command->add_option("FILE", options.file, "the program (.dtl)")->required();
+
+  CLI::App* pass_command = app.add_subcommand("pass", "run one pass over the text of a graph");
+  pass_command->add_option("PASS", options.pass, "its name, as in emit --list-passes")->required();
+  pass_command->add_option("FILE", options.file, "the graph's text")->required();
+
+  CLI::App* ops_command = app.add_subcommand("ops", "the table of primitive ops");
+
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error, out, err);
+    return status == 0 ? 0 : 1;
+  }
+
+  try {
+    if (*train_command) return train(options, out, err);
+    if (*check_command) return check(options, out, err);
+    if (*emit_command) return emit(options, out, err);
+    if (*format_command) return format(options, out, err);
+    if (*pass_command) return pass(options, out, err);
+    if (*ops_command) return print_ops(out);
+  } catch (const Fault& fault) {
+    err << fault_text(fault, options.json) << "\n";
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace dtl::driver

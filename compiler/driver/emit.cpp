@@ -1,0 +1,140 @@
+// dslc emit, fmt, pass and ops: print a stage of the compilation, or one of the compiler's tables.
+#include <ostream>
+
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/options.h"
+#include "compiler/driver/pipeline.h"
+#include "compiler/graph/parse.h"
+#include "compiler/graph/print.h"
+#include "compiler/ops/registry.h"
+#include "compiler/syntax/format.h"
+#include "compiler/syntax/parse.h"
+#include "compiler/syntax/print.h"
+#include "compiler/transform/pass.h"
+
+namespace dtl::driver {
+namespace {
+
+/// What a graph stage is called after which pass.
+std::string pass_of_stage(const std::string& stage) {
+  if (stage == "graph") return "none";
+  if (stage == "gradients") return "gradient";
+  if (stage == "optimized") return "simplify";
+  return "bucket";
+}
+
+int emit_kernels(const Options& options, const plan::Plan& plan, std::ostream& out, std::ostream& err) {
+  codegen::Jit jit({});
+  bool found = false;
+  for (const plan::KernelEntry& kernel : plan.kernels) {
+    if (!options.only.empty() && kernel.name != options.only) continue;
+    found = true;
+    out << "; kernel " << kernel.name << "\n" << (options.stage == "llvm" ? jit.llvm_text(kernel) : jit.asm_text(kernel)) << "\n";
+  }
+  if (found) return 0;
+  err << fmt::format("dslc: no kernel is called `{}`; the names are on the plan's kernel lines (emit --stage plan)\n", options.only);
+  return 1;
+}
+
+int list_passes(std::ostream& out) {
+  for (const transform::Pass& pass : transform::pipeline()) out << fmt::format("{:<10} {}\n", pass.name, pass.promise);
+  return 0;
+}
+
+bool known_pass(const std::string& name, std::ostream& err) {
+  std::string names;
+  for (const transform::Pass& pass : transform::pipeline()) {
+    if (pass.name == name) return true;
+    names += (names.empty() ? "" : ", ") + std::string(pass.name);
+  }
+  err << fmt::format("dslc: no pass is called `{}`; there are {}\n", name, names);
+  return false;
+}
+
+}  // namespace
+
+int emit(const Options& options, std::ostream& out, std::ostream& err) {
+  if (options.list_passes) return list_passes(out);
+  if (options.file.empty() || (options.stage.empty() && options.stop_after.empty())) {
+    err << "dslc: emit takes a FILE and a --stage (or --stop-after PASS); see dslc emit --help\n";
+    return 1;
+  }
+  if (!options.stop_after.empty() && !known_pass(options.stop_after, err)) return 1;
+
+  Compilation compilation(options);
+  // Each block ends the command once its stage is printed or a mistake is found.
+  const auto stop = [&](int status) {
+    compilation.print_diagnostics(err);
+    return status;
+  };
+  if (options.stage == "tokens") {
+    compilation.main_file = compilation.sources.add(options.file, read_file(options.file));
+    out << syntax::print_tokens(compilation.sources, compilation.main_file, compilation.sink);
+    return stop(compilation.sink.has_errors() ? 1 : 0);
+  }
+  if (!compilation.parse()) return stop(1);
+  if (options.stage == "ast") {
+    out << syntax::print(*compilation.ast);
+    return stop(0);
+  }
+  if (!compilation.check()) return stop(1);
+  if (options.stage == "typed") {
+    out << sema::print(*compilation.program);
+    return stop(0);
+  }
+  if (options.stage == "plan" || options.stage == "llvm" || options.stage == "asm") {
+    const std::optional<plan::Plan> plan = compilation.plan();
+    if (!plan) return stop(1);
+    if (options.stage == "plan") {
+      out << plan::print(*plan);
+      return stop(0);
+    }
+    const int status = emit_kernels(options, *plan, out, err);
+    return stop(status);
+  }
+  const std::optional<graph::Graph> graph = compilation.graph(options.stop_after.empty() ? pass_of_stage(options.stage) : options.stop_after);
+  if (!graph) return stop(1);
+  if (!options.only.empty() && !graph->find_function(options.only)) {
+    std::string names;
+    for (const graph::Function& function : graph->functions) names += (names.empty() ? "" : ", ") + function.name;
+    err << fmt::format("dslc: no function is called `{}`; there are {}\n", options.only, names);
+    return stop(1);
+  }
+  out << graph::print(*graph, ops::table(), options.only);
+  return stop(0);
+}
+
+int format(const Options& options, std::ostream& out, std::ostream& err) {
+  Compilation compilation(options);
+  const bool good = compilation.parse();
+  if (good) out << syntax::format(*compilation.ast, compilation.sources);
+  compilation.print_diagnostics(err);
+  return good ? 0 : 1;
+}
+
+int pass(const Options& options, std::ostream& out, std::ostream& err) {
+  if (!known_pass(options.pass, err)) return 1;
+  std::string why;
+  const std::optional<graph::Graph> graph = graph::parse(read_file(options.file), ops::table(), &why);
+  if (!graph) {
+    err << "dslc: not the text of a graph: " << why << "\n";
+    return 1;
+  }
+  for (const transform::Pass& pass : transform::pipeline()) {
+    if (pass.name != options.pass) continue;
+    auto result = transform::run_pass(pass, *graph, ops::table());
+    if (!result) {
+      err << "error: " << result.error().text << "\n";
+      return 1;
+    }
+    out << graph::print(*result, ops::table());
+  }
+  return 0;
+}
+
+int print_ops(std::ostream& out) {
+  out << ops::ops_table();
+  return 0;
+}
+
+}  // namespace dtl::driver

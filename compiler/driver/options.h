@@ -1,0 +1,40 @@
+// What a command line asks for: options shared by all commands, parsed once.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace dtl::driver {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> sets;  ///< `a.b=value`
+  std::string strategy;           ///< a name or an expression
+  std::string train;              ///< which train block
+  std::vector<std::string> data;  ///< folders where data is looked up after the program's own
+  int threads = 0;                ///< 0: one for each core of this machine
+  bool json = false, quiet = false;
+
+  // emit
+  std::string stage, only, stop_after;
+  bool list_passes = false;
+  // pass
+  std::string pass;
+  // train
+  std::string cache;        ///< kernel cache folder; `none` for none
+};
+
+/// Parses `arguments` (without the program's name) and runs the command; everything printed goes to `out` and `err`.
+/// Gives the exit status: 0, 1 for mistakes in the program or the command line, 2 for faults of the world, 130 when interrupted.
+int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
+
+// One function per command, each in its own file.
+int check(const Options& options, std::ostream& out, std::ostream& err);
+int emit(const Options& options, std::ostream& out, std::ostream& err);
+int format(const Options& options, std::ostream& out, std::ostream& err);
+int pass(const Options& options, std::ostream& out, std::ostream& err);
+int print_ops(std::ostream& out);
+int train(const Options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace dtl::driver

@@ -1,0 +1,103 @@
+// The pipeline, arrow by arrow. Where a step keeps something for a later one, it is a member of Compilation.
+#include "compiler/driver/pipeline.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+#include <thread>
+
+#include "compiler/driver/fault_text.h"
+#include "compiler/driver/stdlib.h"
+#include "compiler/lower/lower.h"
+#include "compiler/ops/registry.h"
+#include "compiler/source/render.h"
+#include "compiler/syntax/parse.h"
+#include "compiler/transform/make_plan.h"
+#include "compiler/transform/pass.h"
+#include "runtime/plan/fault.h"
+
+namespace dtl::driver {
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::error_code ignored;
+  if (!in || std::filesystem::is_directory(path, ignored)) throw Fault(5001, {path, std::strerror(errno ? errno : EISDIR)});
+  return text;
+}
+
+Compilation::Compilation(const Options& options) : options_(&options) {}
+
+int Compilation::cores() const {
+  return options_->threads > 0 ? options_->threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+bool Compilation::parse() {
+  main_file = sources.add(options_->file, read_file(options_->file));
+  ast = syntax::parse(sources, main_file, sink);
+  return ast != nullptr && !sink.has_errors();
+}
+
+bool Compilation::check() {
+  for (const StdlibFile& file : stdlib_files()) {
+    const source::FileId id = sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
+    library_.push_back(syntax::parse(sources, id, sink));
+    if (!library_.back()) return false;
+  }
+
+  fragments_ = std::make_unique<syntax::Ast>();
+  sema::Options sema_options;
+  sema_options.devices = cores();
+  sema_options.train = options_->train;
+  for (const std::string& set : options_->sets) {
+    const size_t equals = set.find('=');
+    const std::string path = set.substr(0, equals);
+    const source::FileId id = sources.add("<--set " + path + ">", equals == std::string::npos ? "" : set.substr(equals + 1));
+    if (equals == std::string::npos) {
+      sink.report({id, 0, 0}, diag::set_without_value, set).help("write --set NAME=VALUE");
+      continue;
+    }
+    const syntax::Expr* value = syntax::parse_expression(*fragments_, sources, id, sink);
+    if (value) sema_options.overrides.push_back({path, value, value->range});
+  }
+  if (!options_->strategy.empty()) {
+    const source::FileId id = sources.add("<--strategy>", options_->strategy);
+    sema_options.strategy = syntax::parse_expression(*fragments_, sources, id, sink);
+  }
+  if (sink.has_errors()) return false;
+
+  program = sema::check(*ast, library_, ops::table(), [this](const sema::SourceSpec& spec, source::Sink& into) { return open(spec, into); },
+                        sema_options, sink);
+  return program.has_value() && !sink.has_errors();
+}
+
+std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) {
+  graph::Graph lowered = lower::lower(*program, ops::table());
+  if (stop_after == "none") return lowered;
+  auto result = transform::run_pipeline(std::move(lowered), ops::table(), stop_after);
+  if (result) return *result;
+  sink.report(result.error().range, diag::cannot_place, result.error().text);
+  return std::nullopt;
+}
+
+std::optional<plan::Plan> Compilation::plan() {
+  std::optional<graph::Graph> replicated = graph();
+  if (!replicated) return std::nullopt;
+  return transform::make_plan(*replicated, ops::table());
+}
+
+void Compilation::print_diagnostics(std::ostream& err) {
+  sink.sort();
+  int warnings = 0;
+  for (const source::Diagnostic* diagnostic : sink.all()) {
+    err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, false)) << "\n";
+    if (diagnostic->severity == source::Severity::warning) ++warnings;
+  }
+  if (!options_->json && sink.has_errors()) err << fmt::format("{}: {} error{}\n", options_->file, sink.errors(), sink.errors() == 1 ? "" : "s");
+}
+
+}  // namespace dtl::driver

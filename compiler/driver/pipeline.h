@@ -1,0 +1,56 @@
+// The pipeline: one short function for each arrow of the architecture's picture, from a file's name to a Plan.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "compiler/graph/graph.h"
+#include "compiler/sema/sema.h"
+#include "compiler/source/diagnostic.h"
+#include "compiler/syntax/ast.h"
+#include "runtime/data/source.h"
+#include "runtime/plan/plan.h"
+
+namespace dtl::driver {
+
+/// One program on its way. Each step needs the one before and gives false (or nothing) once the sink has errors.
+class Compilation {
+ public:
+  explicit Compilation(const Options& options);
+
+  bool parse();
+  bool check();
+  /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().
+  std::optional<graph::Graph> graph(const std::string& stop_after = {});
+  std::optional<plan::Plan> plan();
+
+  /// Prints what the sink holds, errors and warnings, in order of place.
+  void print_diagnostics(std::ostream& err);
+
+  source::SourceSet sources;
+  source::Sink sink;
+  std::unique_ptr<syntax::Ast> ast;
+  std::optional<sema::Program> program;
+  /// Opened for sema, kept for training.
+  std::shared_ptr<data::Source> source(const sema::SourceSpec& spec);
+
+  source::FileId main_file;
+  int cores() const;
+
+ private:
+  std::optional<sema::SplitInfo> open(const sema::SourceSpec& spec, source::Sink& into);
+
+  const Options* options_;
+  std::vector<std::unique_ptr<syntax::Ast>> library_;
+  std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
+  std::vector<std::pair<std::string, std::shared_ptr<data::Source>>> sources_;
+};
+
+/// Reads a whole file. A Fault when it cannot be read.
+std::string read_file(const std::string& path);
+
+}  // namespace dtl::driver

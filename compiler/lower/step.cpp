@@ -1,0 +1,266 @@
+// Lowering of a step.
+#include "compiler/lower/step.h"
+
+#include <algorithm>
+
+#include "compiler/graph/builder.h"
+#include "compiler/lower/body.h"
+#include "compiler/lower/report.h"
+#include "compiler/source/check.h"
+
+namespace dtl::lower {
+namespace {
+
+using graph::Builder;
+using graph::Graph;
+using graph::Role;
+using graph::ValueId;
+using sema::Statement;
+using sema::StatementKind;
+
+const types::TensorType kCounter{DType::i64, {}};
+
+/// What a body touches, by index; minimize sites included.
+struct Touched {
+  std::vector<bool> weights, states, optimizer_states;
+  std::vector<std::pair<std::string, types::TensorType>> inputs;  ///< in order of first use
+  bool updates = false, minimizes = false, seed = false;
+};
+
+Touched touched_by(const sema::Program& program, const sema::Body& body) {
+  Touched touched{std::vector<bool>(program.weights.size()), std::vector<bool>(program.states.size()),
+                  std::vector<bool>(program.optimizer_states.size()), {}, false, false, false};
+  const auto scan = [&](const sema::Body& inner, const auto& self) -> void {
+    for (const Statement& statement : inner.statements) {
+      const auto index = static_cast<size_t>(std::max(statement.index, 0));
+      switch (statement.kind) {
+        case StatementKind::input: {
+          const auto same = [&](const auto& input) { return input.first == statement.path; };
+          if (std::none_of(touched.inputs.begin(), touched.inputs.end(), same)) {
+            touched.inputs.emplace_back(statement.path, inner.values[static_cast<size_t>(statement.results[0])].type);
+          }
+          break;
+        }
+        case StatementKind::read_weight: touched.weights[index] = true; break;
+        case StatementKind::read_state:
+        case StatementKind::write_state: touched.states[index] = true; break;
+        case StatementKind::read_updates: touched.updates = true; break;
+        case StatementKind::read_seed: touched.seed = true; break;
+        case StatementKind::minimize:
+          touched.updates = touched.minimizes = true;
+          for (const sema::Update& update : program.minimize_sites[index].updates) {
+            touched.weights[static_cast<size_t>(update.weight)] = true;
+            for (const int32_t state : update.states) touched.optimizer_states[static_cast<size_t>(state)] = true;
+            self(update.body, self);
+          }
+          break;
+        case StatementKind::op:
+        case StatementKind::report:
+        case StatementKind::enter:
+        case StatementKind::leave: break;
+      }
+    }
+  };
+  scan(body, scan);
+  // Fields come in the data's order, whatever the order of use.
+  const auto place = [&](const std::string& name) {
+    return std::find_if(program.fields.begin(), program.fields.end(), [&](const sema::FieldInfo& field) { return field.name == name; });
+  };
+  std::stable_sort(touched.inputs.begin(), touched.inputs.end(), [&](const auto& a, const auto& b) { return place(a.first) < place(b.first); });
+  return touched;
+}
+
+class Step {
+ public:
+  Step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, graph::FunctionId function)
+      : graph_(graph), ops_(ops), program_(program), builder_(ops, graph, function) {}
+
+  void run(const sema::Body& body, const std::string& prefix) {
+    const Touched touched = touched_by(program_, body);
+    for (const auto& [name, type] : touched.inputs) inputs_[name] = builder_.param(name, type, Role::input, name);
+    weights_ = add_params(program_.weights, touched.weights, Role::weight);
+    states_ = add_params(program_.states, touched.states, Role::state);
+    optimizer_states_ = add_params(program_.optimizer_states, touched.optimizer_states, Role::optimizer);
+    if (touched.updates) updates_ = builder_.param("updates", kCounter, Role::updates);
+    if (touched.seed) seed_ = builder_.param("seed", kCounter, Role::seed);
+    if (touched.minimizes) {
+      const ValueId one = builder_.constant(1, DType::i64);
+      next_updates_ = builder_.add("add", {*updates_, one}, {}, "updates");
+    }
+
+    Surroundings surroundings;
+    surroundings.read = [this](const Statement& statement) { return read(statement); };
+    surroundings.effect = [this](const Statement& statement, ValueId operand) { effect(statement, operand); };
+    lower_body(builder_, body, surroundings);
+
+    add_results(program_.weights, weights_, Role::weight);
+    add_results(program_.states, states_, Role::state);
+    add_results(program_.optimizer_states, optimizer_states_, Role::optimizer);
+    if (updates_) builder_.result(next_updates_ ? *next_updates_ : *updates_, Role::updates);
+
+    reports_.prefix = prefix;
+    reports_.real = program_.precision == sema::Precision::f64 ? DType::f64 : DType::f32;
+    add_reports(graph_, ops_, builder_.function(), reports_);
+  }
+
+ private:
+  /// A variable's values so far, oldest first; empty if the step does not touch it.
+  using Versions = std::vector<ValueId>;
+
+  std::vector<Versions> add_params(const std::vector<sema::Variable>& variables, const std::vector<bool>& touched, Role role) {
+    std::vector<Versions> versions(variables.size());
+    for (size_t i = 0; i < variables.size(); ++i) {
+      if (touched[i]) versions[i].push_back(builder_.param(variables[i].path, variables[i].type, role, variables[i].path));
+    }
+    return versions;
+  }
+
+  void add_results(const std::vector<sema::Variable>& variables, const std::vector<Versions>& versions, Role role) {
+    for (size_t i = 0; i < variables.size(); ++i) {
+      if (!versions[i].empty()) builder_.result(versions[i].back(), role, variables[i].path);
+    }
+  }
+
+  void set(Versions& versions, ValueId value, const sema::Variable& variable) {
+    DTL_CHECK(builder_.type(value) == variable.type, "`{}` is {}, its next value {}", variable.path, variable.type.str(), builder_.type(value).str());
+    versions.push_back(value);
+    // A report of the new value is of it, not of the reductions that went into it. A value that was there before (a constant,
+    // a weight left as it is) hides nothing either way.
+    reports_.opaque.insert(value);
+  }
+
+  ValueId read(const Statement& statement) {
+    const auto index = static_cast<size_t>(std::max(statement.index, 0));
+    switch (statement.kind) {
+      case StatementKind::input: return inputs_.at(statement.path);
+      case StatementKind::read_weight: return weights_[index].back();
+      case StatementKind::read_state: return states_[index].back();
+      case StatementKind::read_updates: return *updates_;
+      case StatementKind::read_seed: return *seed_;
+      case StatementKind::op:
+      case StatementKind::write_state:
+      case StatementKind::minimize:
+      case StatementKind::report:
+      case StatementKind::enter:
+      case StatementKind::leave: break;
+    }
+    DTL_CHECK(false, "a statement reads nothing");
+  }
+
+  void effect(const Statement& statement, ValueId operand) {
+    const auto index = static_cast<size_t>(std::max(statement.index, 0));
+    if (statement.kind == StatementKind::write_state) {
+      set(states_[index], operand, program_.states[index]);
+    } else if (statement.kind == StatementKind::report) {
+      reports_.reports.push_back({statement.path, operand, statement.range});
+    } else {
+      minimize(program_.minimize_sites[index], operand, statement.range);
+    }
+  }
+
+  /// The version of each weight that `loss` was computed from: the newest that it depends on; the current one if it depends on none.
+  std::vector<ValueId> differentiated(const sema::MinimizeSite& site, ValueId loss) const {
+    std::vector<bool> reached(graph_.values.size());
+    std::vector<ValueId> open{loss};
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      if (reached[static_cast<size_t>(value.index)]) continue;
+      reached[static_cast<size_t>(value.index)] = true;
+      if (const auto node = graph_[value].node) open.insert(open.end(), graph_[*node].operands.begin(), graph_[*node].operands.end());
+    }
+    std::vector<ValueId> values;
+    for (const sema::Update& update : site.updates) {
+      const Versions& versions = weights_[static_cast<size_t>(update.weight)];
+      const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](ValueId value) { return reached[static_cast<size_t>(value.index)]; });
+      values.push_back(newest == versions.rend() ? versions.back() : *newest);
+    }
+    return values;
+  }
+
+  void minimize(const sema::MinimizeSite& site, ValueId loss, source::Range range) {
+    if (site.updates.empty()) return;
+    std::vector<ValueId> operands = differentiated(site, loss);
+    std::vector<std::string> names;
+    for (const sema::Update& update : site.updates) names.push_back(program_.weights[static_cast<size_t>(update.weight)].path + "/gradient");
+    operands.insert(operands.begin(), loss);
+    std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
+    }
+    // Each update sees the weights and states of before the site, so their order does not matter.
+    std::vector<std::vector<std::optional<ValueId>>> after;
+    for (size_t i = 0; i < site.updates.size(); ++i) after.push_back(update(site.updates[i], gradients[i]));
+    for (size_t i = 0; i < site.updates.size(); ++i) {
+      const sema::Update& update = site.updates[i];
+      const auto value = [&](int32_t index) { return *after[i][static_cast<size_t>(index)]; };
+      set(weights_[static_cast<size_t>(update.weight)], value(update.new_w), program_.weights[static_cast<size_t>(update.weight)]);
+      for (size_t s = 0; s < update.states.size(); ++s) {
+        const auto state = static_cast<size_t>(update.states[s]);
+        set(optimizer_states_[state], value(update.new_states[s]), program_.optimizer_states[state]);
+      }
+    }
+    builder_.at(range, "");
+  }
+
+  std::vector<std::optional<ValueId>> update(const sema::Update& update, ValueId gradient) {
+    Surroundings surroundings;
+    surroundings.scope = program_.weights[static_cast<size_t>(update.weight)].path;
+    const auto give = [&](int32_t index, ValueId value) {
+      if (index >= 0) surroundings.given[index] = value;
+    };
+    give(update.w, weights_[static_cast<size_t>(update.weight)].back());
+    give(update.g, gradient);
+    give(update.updates, *next_updates_);
+    for (size_t s = 0; s < update.states.size(); ++s) give(update.state_values[s], optimizer_states_[static_cast<size_t>(update.states[s])].back());
+    surroundings.read = [this](const Statement& statement) {
+      // Inside an optimizer the count includes the update being made.
+      return statement.kind == StatementKind::read_updates ? *next_updates_ : read(statement);
+    };
+    surroundings.effect = [](const Statement&, ValueId) { DTL_CHECK(false, "an optimizer's update has effects of its own"); };
+    return lower_body(builder_, update.body, surroundings);
+  }
+
+  Graph& graph_;
+  const graph::OpTable& ops_;
+  const sema::Program& program_;
+  Builder builder_;
+  std::map<std::string, ValueId> inputs_;
+  std::vector<Versions> weights_, states_, optimizer_states_;
+  std::optional<ValueId> updates_, next_updates_, seed_;
+  ReportSet reports_;
+};
+
+int place_of(Role role) {
+  switch (role) {
+    case Role::input: return 0;
+    case Role::weight: return 1;
+    case Role::state: return 2;
+    case Role::optimizer: return 3;
+    case Role::metric: return 4;
+    case Role::updates: return 5;
+    case Role::seed: return 6;
+    case Role::report: return 7;
+    case Role::none: return 8;
+  }
+  __builtin_unreachable();
+}
+
+/// Accumulators are found last, yet stand before the counters.
+void sort_ports(Graph& graph, graph::Function& function) {
+  const auto before = [](const graph::Port& a, const graph::Port& b) { return place_of(a.role) < place_of(b.role); };
+  std::stable_sort(function.params.begin(), function.params.end(), before);
+  std::stable_sort(function.results.begin(), function.results.end(), before);
+  for (size_t i = 0; i < function.params.size(); ++i) graph[function.params[i].value].result = static_cast<int32_t>(i);
+}
+
+}  // namespace
+
+void add_step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body, const std::string& prefix) {
+  const graph::FunctionId function{static_cast<int32_t>(graph.functions.size())};
+  graph.functions.push_back({prefix + "_step", {}, {}, {}});
+  Step(graph, ops, program, function).run(body, prefix);
+  sort_ports(graph, graph[function]);
+}
+
+}  // namespace dtl::lower

@@ -1,0 +1,104 @@
+// Random numbers: Philox 4×32-10 on (seed, stream, step, global index), so that any member can make any part.
+#include "compiler/ops/array.h"
+#include "compiler/ops/body.h"
+#include "compiler/ops/elementwise.h"
+#include "compiler/ops/letters.h"
+#include "runtime/plan/philox.h"
+
+namespace dtl::ops {
+namespace {
+
+using graph::AttrKind;
+
+/// A stream travels through kernels as a number, exact below 2^53.
+constexpr int64_t kStreams = int64_t{1} << 53;
+
+Inferred uniform_infer(std::span<const TensorType> operands, const Attrs& attrs) {
+  const TensorType scalar{DType::i64, {}};
+  for (int k = 0; k < 2; ++k) {
+    const TensorType& type = operands[static_cast<size_t>(k)];
+    if (type != scalar) return fail(k, "the {} of `uniform` is i64[], not {}", k == 0 ? "seed" : "step", type.str());
+  }
+  const DType dtype = attrs.get<DType>("dtype");
+  if (!is_float(dtype)) return fail(-1, "`uniform` gives floats, not {}", name_of(dtype));
+  const auto stream = attrs.get<int64_t>("stream");
+  if (stream < 0 || stream >= kStreams) return fail(-1, "stream {} of `uniform` is outside 0 … 2^53", stream);
+  return Types{{dtype, attrs.get<Dims>("shape")}};
+}
+
+std::vector<Array> uniform_evaluate(const graph::EvaluateContext& context, const Attrs& attrs, std::span<const Array> operands) {
+  Array result = zeros(attrs.get<DType>("dtype"), context.result_shapes[0]);
+  Shape whole;
+  for (const Dim& dim : context.result_types[0].dims) whole.push_back(dim.evaluate(context.dims));
+  const auto seed = static_cast<uint64_t>(static_cast<int64_t>(operands[0].data[0]));
+  const auto step = static_cast<uint64_t>(static_cast<int64_t>(operands[1].data[0]));
+  const auto stream = static_cast<uint64_t>(attrs.get<int64_t>("stream"));
+  size_t at = 0;
+  each_index(result.shape, [&](Shape index) {
+    for (size_t d = 0; d < index.size(); ++d) index[d] += context.result_offsets[0][d];
+    result.data[at++] = philox_uniform(seed, stream, step, static_cast<uint64_t>(flat(whole, index)));
+  });
+  return {std::move(result)};
+}
+
+graph::Lowering uniform_lower(const graph::LowerContext& context) {
+  using kernel::Scalar;
+  Body body;
+  const int32_t seed = body.load(0, DType::i64, {}), step = body.load(1, DType::i64, {});
+  const std::vector<Dim>& dims = context.results[0].dims;
+  std::optional<int32_t> index;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!index) {
+      index = body.global(d);
+      continue;
+    }
+    const int32_t rows = body.apply(Scalar::multiply, DType::i64, {*index, body.size(dims[d])});
+    index = body.apply(Scalar::add, DType::i64, {rows, body.global(d)});
+  }
+  if (!index) index = body.constant(0);
+  const int32_t value = body.uniform(context.attrs.get<int64_t>("stream"), context.results[0].dtype, {seed, step, *index});
+  return std::move(body).done(value);
+}
+
+std::vector<graph::Sample> uniform_samples() {
+  const Dim batch = Dim::symbol("batch");
+  const TensorType scalar{DType::i64, {}};
+  std::vector<graph::Sample> result;
+  const auto add = [&](std::vector<TensorType> operands, Dims shape, int64_t stream, DType dtype, std::string fails = {}) {
+    result.push_back({std::move(operands), {{"shape", std::move(shape)}, {"stream", stream}, {"dtype", dtype}}, std::move(fails), sample_dims(), 0, 1000});
+  };
+  add({scalar, scalar}, {batch, 3}, 7, DType::f64);
+  add({scalar, scalar}, {4, batch}, 7, DType::f32);
+  add({scalar, scalar}, {2, 3, 2}, (int64_t{5} << 32) + 1, DType::f64);
+  add({scalar, scalar}, {}, 0, DType::f64);
+  add({scalar, scalar}, {0, 2}, 0, DType::f64);
+  add({{DType::f32, {}}, scalar}, {3}, 0, DType::f32, "the seed of `uniform` is i64[], not f32[]");
+  add({scalar, {DType::i64, {2}}}, {3}, 0, DType::f32, "the step of `uniform` is i64[], not i64[2]");
+  add({scalar, scalar}, {3}, 0, DType::i64, "`uniform` gives floats, not i64");
+  add({scalar, scalar}, {3}, -1, DType::f32, "stream -1 of `uniform` is outside 0 … 2^53");
+  return result;
+}
+
+graph::OpRecord uniform() {
+  return {
+      .signature = graph::Signature{"uniform", {"seed", "step"}, {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}}, 1,
+                                    "numbers in [0, 1) by seed, stream, step and global index, whoever makes them"},
+      .axes = axes_by([](const graph::AxesContext& context) { return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())}); }),
+      .infer = graph::Infer(uniform_infer),
+      .evaluate = graph::Evaluate{uniform_evaluate, {}},
+      .gradient = graph::Gradient(graph::Zero{}),
+      .placements = linear(graph::Linear::none),
+      .lower = graph::Lower(uniform_lower),
+      .samples = uniform_samples(),
+  };
+}
+
+}  // namespace
+
+std::vector<graph::OpRecord> random_ops() {
+  std::vector<graph::OpRecord> records;
+  records.push_back(uniform());
+  return records;
+}
+
+}  // namespace dtl::ops

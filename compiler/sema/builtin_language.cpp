@@ -1,0 +1,152 @@
+// Built-in functions of the language itself: over compile-time values, replicas and training steps.
+#include "compiler/sema/builtin_rows.h"
+
+namespace dtl::sema {
+namespace {
+
+using source::Range;
+
+const Operand& at(const BuiltinCall& call, size_t i) { return *call.arguments[i]; }
+
+Arg argument(Value value, Range range, Scope* scope) {
+  Arg arg;
+  arg.value = std::move(value);
+  arg.range = range;
+  arg.scope = scope;
+  return arg;
+}
+
+Value run_fold(BuiltinCall& call) {
+  const Operand& over = at(call, 0);
+  const Value& body = at(call, 2).value;
+  std::vector<Value> items;
+  if (over.value.is(ValueKind::range) && (*over.value.items)[0].is(ValueKind::integer) && (*over.value.items)[1].is(ValueKind::integer)) {
+    for (int64_t i = (*over.value.items)[0].integer; i < (*over.value.items)[1].integer; ++i) {
+      items.push_back(Value::of_integer(i));
+      if (items.size() > 100'000) {
+        call.evaluator.reporter().report(over.range, diag::loop_too_long, 100'000);
+        return {};
+      }
+    }
+  } else if (over.value.is(ValueKind::list)) {
+    items = *over.value.items;
+  } else {
+    call.evaluator.reporter().report(over.range, diag::setting_type, "`fold`", "a range or a list known at compile time", call.evaluator.shown(over.value));
+    return {};
+  }
+  if (!call.evaluator.is_callable(body)) {
+    call.evaluator.reporter().report(at(call, 2).range, diag::not_callable, call.evaluator.shown(body));
+    return {};
+  }
+  Value value = at(call, 1).value;
+  for (Value& item : items) {
+    if (!value.ok()) return {};
+    value = call.evaluator.call(body, {argument(std::move(value), at(call, 1).range, call.scope), argument(std::move(item), over.range, call.scope)}, call.range, call.scope);
+  }
+  return value;
+}
+
+Value run_len(BuiltinCall& call) {
+  const Value& value = at(call, 0).value;
+  if (value.is(ValueKind::list) || value.is(ValueKind::tuple) || value.is(ValueKind::record)) return Value::of_integer(static_cast<int64_t>(value.items->size()));
+  if (value.is(ValueKind::text)) return Value::of_integer(static_cast<int64_t>(value.text.size()));
+  call.evaluator.reporter().report(at(call, 0).range, diag::setting_type, "`len`", "a list", call.evaluator.shown(value));
+  return {};
+}
+
+Value run_error(BuiltinCall& call) {
+  const Value& text = at(call, 0).value;
+  call.evaluator.reporter().report(call.range, diag::requirement_failed, text.is(ValueKind::text) ? text.text : describe(text));
+  return {};
+}
+
+Value run_is_none(BuiltinCall& call) { return Value::of_boolean(at(call, 0).value.is(ValueKind::none)); }
+
+/// Whether a value is a mean over a replica's own share: a sum divided by that share's size.
+bool is_mean_of_share(const Body& body, int32_t id) {
+  for (auto it = body.statements.rbegin(); it != body.statements.rend(); ++it) {
+    if (it->results.empty() || it->results[0] != id) continue;
+    if (it->op == "divide") {
+      for (const Statement& divisor : body.statements) {
+        if (divisor.results.empty() || divisor.results[0] != it->operands[1]) continue;
+        return divisor.op == "size" && body.values[static_cast<size_t>(divisor.results[0])].local;
+      }
+    }
+    return false;
+  }
+  return false;
+}
+
+Value run_reduce(BuiltinCall& call) {
+  Emitter& emitter = call.evaluator.emitter();
+  Reporter& reporter = call.evaluator.reporter();
+  const std::string& word = at(call, 0).value.text;
+  const Operand& operand = at(call, 1);
+  const bool inside = emitter.has_context() && emitter.context().region_start.has_value();
+  if (inside && call.builtin.name == "reduce") {
+    reporter.report(call.range, diag::misplaced, "`reduce`", "inside `per_replica`: it makes one value for all replicas").help("write `all_reduce`, or reduce the region's result");
+    return {};
+  }
+  if (!operand.value.is(ValueKind::tensor) || (!inside && !emitter.local(operand.value.tensor))) {
+    auto reported = reporter.report(operand.range, diag::reduce_of_global, std::string(call.builtin.name), call.evaluator.shown(operand.value));
+    reported.help("a value made by `per_replica { … }`; `sum`, `mean` and `max` reduce a global one");
+    return {};
+  }
+  Tensor x = operand.value.tensor;
+  if (inside) x = emitter.use(x, operand.range, "`all_reduce`");
+  if (!x.ok()) return {};
+  const auto start = emitter.context().region_start;
+  emitter.context().region_start.reset();
+  Tensor result;
+  if (word == "mean") {
+    if (is_mean_of_share(*emitter.context().body, x.id)) {
+      auto reported = reporter.report(call.range, diag::mean_of_means);
+      const Range made = emitter.range(x);
+      reported.note(reporter.in_library(made) ? operand.range : made, "this is the mean of one replica's share, and shares differ in size");
+      reported.help("reduce the sum and the count instead: `reduce(sum, …) / count(…)`");
+    }
+    const DType dtype = emitter.type(x).dtype;
+    const Tensor ones = emitter.share(emitter.constant(1, is_float(dtype) ? dtype : emitter.float_dtype(), {}, call.range), call.range);
+    const Value sum = Value::of_tensor(emitter.reduce_varying(ReduceOp::sum, x, call.range));
+    const Value count = Value::of_tensor(emitter.reduce_varying(ReduceOp::sum, ones, call.range));
+    result = emitter.binary("divide", {sum, call.range}, {count, call.range}, call.range, "reduce");
+  } else {
+    result = emitter.reduce_varying(word == "prod" ? ReduceOp::product : *parse_reduce_op(word), x, call.range);
+  }
+  emitter.context().region_start = start;
+  if (inside && result.ok()) result = emitter.share(result, call.range);
+  return Value::of_tensor(result);
+}
+
+Value run_update(BuiltinCall& call) {
+  Value value = Value::of_text(ValueKind::update, std::string(call.builtin.name));
+  return value;
+}
+
+Value run_source(BuiltinCall& call) {
+  call.evaluator.reporter().report(call.range, diag::misplaced, "`" + std::string(call.builtin.name) + "`", "here: sources of data stand in a dataset");
+  return {};
+}
+
+constexpr Builtin kRows[] = {
+    {"fold", "over initial body", run_fold, ""},
+    {"len", "list", run_len, ""},
+    {"error", "message", run_error, ""},
+    {"is_none", "value", run_is_none, ""},
+    {"minimize", "loss over using", minimize, ""},
+    {"report", "names...", report, ""},
+    {"reduce", "op:sum|max|min|mean|prod value", run_reduce, ""},
+    {"all_reduce", "op:sum|max|min|mean|prod value", run_reduce, ""},
+    {"periodic", "every outer?", run_update, ""},
+    {"asynchronous", "max_staleness?", run_update, ""},
+    {"idx", "images labels", run_source, ""},
+    {"synthetic", "examples fields seed?", run_source, ""},
+    {"take", "source n", run_source, ""},
+    {"skip", "source n", run_source, ""},
+};
+
+}  // namespace
+
+std::span<const Builtin> language_builtins() { return kRows; }
+
+}  // namespace dtl::sema

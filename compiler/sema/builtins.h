@@ -1,0 +1,51 @@
+// The built-in names of the language: one table from a name to its parameters and what it does.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/sema/evaluate.h"
+
+namespace dtl::sema {
+
+/// One call of a built-in function, its arguments evaluated and bound.
+struct BuiltinCall {
+  Evaluator& evaluator;
+  const Builtin& builtin;
+  std::vector<std::optional<Operand>> arguments;  ///< one for each parameter
+  source::Range range;
+  Scope* scope;
+};
+
+struct Builtin {
+  std::string_view name;
+  /// Separated by blanks; `?` may be left out; `op:sum|max` takes these words; a last `names...` takes any named ones.
+  std::string_view parameters;
+  Value (*run)(BuiltinCall&);
+  std::string_view op;  ///< for rows that share a function
+
+  std::vector<std::string> parameter_names() const;
+  /// The words that parameter `name` takes; empty: none.
+  std::vector<std::string_view> words_of(std::string_view name) const;
+  bool optional(std::string_view name) const;
+};
+
+/// Nothing where the name is none of the language's functions.
+const Builtin* find_builtin(std::string_view name);
+/// Names of values: `none`, `training`, element types, `synchronous`.
+std::optional<Value> builtin_value(std::string_view name, Evaluator& evaluator);
+bool is_builtin_value(std::string_view name);
+/// Names of the language that this compiler knows but cannot do yet.
+bool is_later(std::string_view name);
+std::vector<std::string> builtin_names();
+/// Words between bars: `sum|max` → sum, max.
+std::vector<std::string_view> split_words(std::string_view text, char by = '|');
+
+Value call_builtin(Evaluator& evaluator, const Builtin& builtin, const Args& args, source::Range range, Scope* scope);
+
+/// `minimize` and `report` (train.cpp).
+Value minimize(BuiltinCall& call);
+Value report(BuiltinCall& call);
+
+}  // namespace dtl::sema

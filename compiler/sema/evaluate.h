@@ -1,0 +1,176 @@
+// Evaluator: walks expressions and bodies with compile-time values, and emits typed statements where tensors are involved.
+// Functions, layers and models are instantiated at each call with the types of their arguments.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/sema/emit.h"
+#include "compiler/sema/reporter.h"
+#include "compiler/sema/scope.h"
+#include "compiler/sema/sema.h"
+#include "compiler/sema/value.h"
+
+namespace dtl::sema {
+
+/// An argument on its way: evaluated once the parameter's type is known.
+struct Arg {
+  std::optional<syntax::Ident> name;
+  const syntax::Expr* expr = nullptr;
+  std::optional<Value> value;
+  source::Range range;
+  Scope* scope = nullptr;
+};
+using Args = std::vector<Arg>;
+
+/// What the names of a signature's dimensions and `float` stand for in one call.
+struct CallTypes {
+  struct Bound {
+    types::Dim dim;
+    std::string from;  ///< the argument that fixed it
+  };
+  std::map<std::string, Bound> dims;
+  std::optional<DType> real, whole;  ///< what `float`, `int` stand for
+  std::optional<types::Dims> dots;   ///< what `...` stands for
+  std::string callee;
+  Scope* scope = nullptr;
+};
+
+/// One activation of a fn, layer, model or optimizer.
+struct Activation {
+  const syntax::Decl* decl = nullptr;
+  CallTypes types;
+};
+
+/// The optimizer's rule being built for one weight.
+struct OptimizerFrame {
+  Update* update;
+  std::string prefix;      ///< `Classifier/dense.0/kernel:adam`
+  types::TensorType type;  ///< of the weight
+  Binding* weight = nullptr;
+  std::vector<Binding*> states;
+  bool updated = false;
+};
+
+/// What `minimize` and `report` write to: the training step, or nothing.
+struct StepFrame {
+  std::vector<std::pair<std::string, source::Range>> reported;
+  bool evaluation = false;
+};
+
+class Evaluator {
+ public:
+  Evaluator(Emitter& emitter, Reporter& reporter, Program& program, const Options& options);
+
+  // ---- names
+  Globals file_globals, library_globals;
+  Scope* file_root = nullptr;
+  Scope* library_root = nullptr;
+  std::vector<const syntax::Decl*> cyclic;  ///< declarations that use themselves: poisoned
+  std::map<const syntax::Decl*, const Override*> param_overrides;
+
+  Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
+  void unknown_name(const std::string& name, source::Range range, Scope* scope);
+  Value declared(const syntax::Decl& decl, source::Range range);
+
+  // ---- expressions
+  Value evaluate(const syntax::Expr& expr, Scope* scope);
+  /// With the words of an enumeration in scope; checks nothing.
+  Value evaluate_as(const syntax::Expr& expr, Scope* scope, const syntax::TypeExpr* type);
+  Value evaluate_word(const syntax::Expr& expr, Scope* scope, std::span<const std::string_view> words);
+  Value evaluate(const Arg& arg);
+  Value binary(const std::string& op, const Operand& a, const Operand& b, source::Range range);
+  /// A compile-time int or nothing, reported as the setting or argument `what`.
+  std::optional<int64_t> integer(const Value& value, source::Range range, const std::string& what);
+
+  // ---- calls
+  Value call(const Value& callee, Args args, source::Range range, Scope* scope);
+  /// Which argument each parameter gets; nothing after a report. An absent one is null.
+  std::optional<std::vector<const Arg*>> bind(const std::vector<std::string>& names, const Args& args, const std::string& callee, source::Range range,
+                                              source::Range declared);
+  Value call_model(const syntax::Decl& decl, Args args, source::Range range);
+  /// Hyperparameters of a layer, optimizer or strategy into a scope of their own.
+  Scope* bind_hyper(const syntax::Decl& decl, const Args& args, source::Range range);
+  bool is_callable(const Value& value) const;
+
+  // ---- types
+  /// Checks `value` against a declared type, converting numbers; binds the names of dimensions. `what` starts the report.
+  bool accept(Value& value, const syntax::TypeExpr& type, CallTypes& types, const std::string& what, source::Range range, bool hyper);
+  std::optional<types::TensorType> tensor_type(const syntax::TypeExpr& type, CallTypes& types);
+  std::optional<DType> dtype_named(const std::string& name) const;
+
+  // ---- bodies
+  Value run_items(const syntax::Body& body, Scope* scope, bool wants_result);
+  Value run_item(const syntax::Item& item, Scope* scope);
+  void require(const syntax::Item& item, Scope* scope);
+  /// An initial value of a weight or state: a number, an initialiser, a tensor.
+  Tensor initial_value(const Value& value, const types::TensorType& type, source::Range range);
+  void instantiate_optimizer(const Value& optimizer, int32_t weight, MinimizeSite& site, source::Range range);
+
+  Emitter& emitter() { return emitter_; }
+  Reporter& reporter() { return reporter_; }
+  Program& program() { return program_; }
+  const Options& options() const { return options_; }
+  Scopes& scopes() { return scopes_; }
+  Instance* instance() { return instance_; }
+  StepFrame* step = nullptr;
+  /// What a value is, a tensor with its type.
+  std::string shown(const Value& value) const;
+  bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }
+
+ private:
+  Value evaluate_unguarded(const syntax::Expr& expr, Scope* scope);
+  Value call_expr(const syntax::Expr& expr, Scope* scope);
+  Value pipe(const syntax::Expr& expr, Scope* scope);
+  Value callee_of(const syntax::Expr& expr, Scope* scope);
+  Value unary(const syntax::Expr& expr, Scope* scope);
+  Value field(const syntax::Expr& expr, Scope* scope);
+  Value index(const syntax::Expr& expr, Scope* scope);
+  Value index_tensor(const syntax::Expr& expr, Tensor x, Scope* scope);
+  Value index_list(const syntax::Expr& expr, const Value& list, Scope* scope);
+  Value if_else(const syntax::Expr& expr, Scope* scope);
+  Value per_replica(const syntax::Expr& expr, Scope* scope);
+  std::optional<bool> condition(const syntax::Expr& expr, Scope* scope);
+  Value to_local(const Value& value, source::Range range);
+  Value fold_number(const std::string& op, const Operand& a, const Operand& b, source::Range range);
+
+  Value call_function(const syntax::Decl& decl, const Args& args, source::Range range);
+  Value call_layer(const Closure& closure, const Args& args, source::Range range);
+  Value call_lambda(const Closure& closure, const Args& args, source::Range range);
+  Value call_pending(const Closure& closure, const Args& args, source::Range range);
+  bool bind_parameters(const std::vector<syntax::Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types, bool hyper,
+                       const syntax::Decl& decl, source::Range range, bool* pending);
+  Value run_declared(const syntax::Decl& decl, Activation& activation, source::Range range);
+  bool check_result(Value& result, const syntax::Decl& decl, CallTypes& types, source::Range range);
+  std::optional<types::Dim> declared_dim(const syntax::Expr& expr, CallTypes& types, bool* fresh);
+  bool unify(const types::TensorType& actual, const syntax::TypeExpr& type, CallTypes& types, const std::string& from);
+  bool accept_named(Value& value, const syntax::TypeExpr& type, bool hyper);
+  bool accept_tensor(Value& value, const syntax::TypeExpr& type, CallTypes& types, const std::string& what, source::Range range);
+  void mismatch(const Value& value, const syntax::TypeExpr& type, const CallTypes& types, const std::string& what, source::Range range);
+
+  Value let(const syntax::Item& item, Scope* scope);
+  Value weight(const syntax::Item& item, Scope* scope);
+  Value state(const syntax::Item& item, Scope* scope);
+  Value optimizer_state(const syntax::Item& item, Scope* scope);
+  Value update(const syntax::Item& item, Scope* scope);
+  Value for_each(const syntax::Item& item, Scope* scope);
+  void init_body(Variable& variable, const syntax::Expr* expr, Scope* scope, source::Range range);
+  void warn_unused_weights(Scope* scope);
+
+  Emitter& emitter_;
+  Reporter& reporter_;
+  Program& program_;
+  const Options& options_;
+  Scopes scopes_;
+  std::map<const syntax::Decl*, Value> declared_;
+  std::map<std::string, int32_t> weight_index_, state_index_, optimizer_index_;
+  Instance* instance_ = nullptr;
+  Activation* activation_ = nullptr;
+  OptimizerFrame* optimizer_ = nullptr;
+  int depth_ = 0;
+};
+
+}  // namespace dtl::sema

@@ -1,0 +1,49 @@
+// Look-up in nested scopes; bodies are short, so bindings are searched from the last one back.
+#include "compiler/sema/scope.h"
+
+namespace dtl::sema {
+
+const syntax::Decl* Globals::find(const std::string& name) const {
+  for (const Globals* globals = this; globals; globals = globals->outer) {
+    if (auto it = globals->decls.find(name); it != globals->decls.end()) return it->second;
+  }
+  return nullptr;
+}
+
+Binding& Scope::bind(std::string name, Value value, source::Range range) {
+  Binding& binding = bindings_.emplace_back();
+  binding.name = std::move(name);
+  binding.value = std::move(value);
+  binding.range = range;
+  return binding;
+}
+
+Binding* Scope::find_here(std::string_view name) {
+  for (auto it = bindings_.rbegin(); it != bindings_.rend(); ++it) {
+    if (it->name == name) return &*it;
+  }
+  return nullptr;
+}
+
+Binding* Scope::find(std::string_view name) {
+  for (Scope* scope = this; scope; scope = scope->parent_) {
+    if (Binding* binding = scope->find_here(name)) return binding;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Scope::names() const {
+  std::vector<std::string> result;
+  for (const Scope* scope = this; scope; scope = scope->parent_) {
+    for (const Binding& binding : scope->bindings_) result.push_back(binding.name);
+  }
+  std::vector<std::string> declared;
+  for (const Globals* globals = globals_; globals; globals = globals->outer) {
+    for (const auto& [name, decl] : globals->decls) declared.push_back(name);
+  }
+  std::sort(declared.begin(), declared.end());
+  result.insert(result.end(), declared.begin(), declared.end());
+  return result;
+}
+
+}  // namespace dtl::sema

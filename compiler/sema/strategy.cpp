@@ -1,0 +1,295 @@
+// The fields of a strategy: mesh, placements by role, update, communication.
+#include "compiler/sema/strategy.h"
+
+#include "compiler/sema/builtins.h"
+
+namespace dtl::sema {
+
+using source::Range;
+using syntax::Decl;
+using syntax::Expr;
+using syntax::ExprKind;
+using syntax::Item;
+using syntax::ItemKind;
+using types::Placement;
+using types::Placements;
+
+namespace {
+
+// Placements that the placement pass does not reach yet; each is refused where a chosen strategy uses it.
+constexpr std::string_view kLaterPlacements[] = {"local", "at", "partitioned", "center", "varying", "partial"};
+
+class StrategyReader {
+ public:
+  StrategyReader(Evaluator& evaluator, const Decl& decl, Scope* scope) : evaluator_(evaluator), reporter_(evaluator.reporter()), decl_(decl), scope_(scope) {}
+
+  std::optional<types::Strategy> read() {
+    const int errors = reporter_.errors();
+    for (const Item* item : decl_.body->items) collect(*item);
+    result_.name = decl_.name.text;
+    const bool has_mesh = needs("mesh"), has_batch = needs("batch");
+    if (has_mesh) read_mesh(*fields_["mesh"]);
+    const size_t axes = result_.mesh.axes.size();
+    if (axes == 0) return std::nullopt;
+    const auto role = [&](const char* name, const Placements& otherwise) {
+      const auto it = fields_.find(name);
+      return it == fields_.end() ? otherwise : placements(*it->second, name).value_or(otherwise);
+    };
+    const Placements everywhere(axes, Placement::broadcast());
+    if (has_batch) result_.batch = role("batch", everywhere);
+    result_.weights = role("weights", everywhere);
+    result_.gradients = role("gradients", result_.weights);
+    result_.optimizer = role("optimizer", result_.weights);
+    if (const auto it = fields_.find("update"); it != fields_.end()) read_update(*it->second);
+    if (const auto it = fields_.find("communication"); it != fields_.end()) read_communication(*it->second);
+    if (reporter_.errors() != errors) return std::nullopt;
+    return std::move(result_);
+  }
+
+ private:
+  void collect(const Item& item) {
+    switch (item.kind) {
+      case ItemKind::let:
+      case ItemKind::require: evaluator_.run_item(item, scope_); return;
+      case ItemKind::assign: {
+        const syntax::Ident& name = item.names[0];
+        const std::vector<std::string>& known = strategy_fields();
+        if (std::find(known.begin(), known.end(), name.text) == known.end()) {
+          if (!reporter_.first(diag::unknown_setting.code, name.range)) return;
+          auto reported = reporter_.report(name.range, diag::unknown_setting, name.text, "a strategy");
+          if (auto near = nearest(name.text, known)) {
+            reported.help("did you mean `" + *near + "`?");
+          } else {
+            reported.help("it has " + enumerate(known));
+          }
+          return;
+        }
+        if (!fields_.emplace(name.text, item.value).second) reporter_.report(name.range, diag::set_twice, name.text);
+        return;
+      }
+      case ItemKind::weight:
+      case ItemKind::state:
+      case ItemKind::update:
+      case ItemKind::for_each:
+      case ItemKind::if_else:
+      case ItemKind::block:
+      case ItemKind::expression: reporter_.report(item.range, diag::misplaced, "this", "in a strategy, which has settings only");
+    }
+  }
+
+  bool needs(const char* name) {
+    if (fields_.contains(name)) return true;
+    reporter_.report(decl_.name.range, diag::missing_setting, "the strategy `" + decl_.name.text + "`", fmt::format("`{}`", name));
+    return false;
+  }
+
+  void read_mesh(const Expr& expr) {
+    static constexpr std::string_view kWords[] = {"all"};
+    const auto axis = [&](const std::string& name, const Value& value, Range range) {
+      if (!value.ok()) return;
+      const int64_t all = evaluator_.options().devices;
+      const auto size = value.is(ValueKind::word) ? std::optional(all) : evaluator_.integer(value, range, "the mesh axis `" + name + "`");
+      if (!size) return;
+      if (*size < 1) {
+        auto reported = reporter_.report(range, diag::no_devices, name, *size);
+        if (value.origin.known() && value.origin != range && !reporter_.in_library(value.origin)) reported.note(value.origin, fmt::format("{} comes from here", *size));
+        reported.help("the smallest is 1; `all` takes every device of this machine");
+        return;
+      }
+      constexpr int64_t kMost = 4096;
+      if (*size > kMost) {
+        reporter_.report(range, diag::too_many_devices, name, *size, kMost);
+        return;
+      }
+      result_.mesh.axes.push_back({name, *size});
+    };
+    if (expr.kind == ExprKind::record) {
+      for (const syntax::Argument& argument : expr.arguments) {
+        if (!argument.name || !argument.value) continue;
+        Value value = evaluator_.evaluate_word(*argument.value, scope_, kWords);
+        axis(argument.name->text, value, argument.value->range);
+      }
+      return;
+    }
+    const Value value = evaluator_.evaluate(expr, scope_);
+    if (value.is(ValueKind::record)) {
+      for (size_t i = 0; i < value.items->size(); ++i) axis((*value.names)[i], (*value.items)[i], expr.range);
+    } else if (value.ok()) {
+      reporter_.report(expr.range, diag::setting_type, "`mesh`", "a record of axes", evaluator_.shown(value));
+    }
+  }
+
+  std::optional<Placements> placements(const Expr& expr, const std::string& role) {
+    const size_t axes = result_.mesh.axes.size();
+    if (expr.kind == ExprKind::group) return placements(*expr.items[0], role);
+    if (expr.kind == ExprKind::tuple && expr.items.size() == axes) {
+      Placements result;
+      for (size_t i = 0; i < axes; ++i) {
+        const auto one = placements(*expr.items[i], role);
+        if (!one) return std::nullopt;
+        result.push_back((*one)[i]);
+      }
+      return result;
+    }
+    if (expr.kind == ExprKind::name && expr.name == "broadcast") return Placements(axes, Placement::broadcast());
+    const Expr* callee = expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name ? expr.items[0] : nullptr;
+    const std::string& word = callee ? callee->name : expr.name;
+    if (callee && word == "split") return split(expr, role);
+    if (std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), word) != std::end(kLaterPlacements)) {
+      reporter_.report(expr.range, diag::not_supported_yet, fmt::format("`{} = {}`", role, text_of(expr)));
+      return std::nullopt;
+    }
+    if (expr.kind == ExprKind::name) {
+      if (Binding* binding = scope_->find(expr.name); binding && binding->value.is(ValueKind::placement)) return binding->value.placements;
+    }
+    auto reported = reporter_.report(expr.range, diag::not_a_placement, role, text_of(expr));
+    if (auto near = nearest(word, {"broadcast", "split"})) {
+      reported.help("did you mean `" + *near + "`?");
+    } else {
+      reported.help("`broadcast` or `split(axis)`, with an axis of the mesh");
+    }
+    return std::nullopt;
+  }
+
+  // `split(data)`, `split(1, over = model)`, `split(over = [worker, data])`: the argument's form decides.
+  std::optional<Placements> split(const Expr& expr, const std::string& role) {
+    Placements result(result_.mesh.axes.size(), Placement::broadcast());
+    int64_t dim = 0;
+    std::vector<const Expr*> over;
+    const auto add_axes = [&](const Expr* axes) {
+      if (axes->kind == ExprKind::list || axes->kind == ExprKind::tuple) {
+        over.insert(over.end(), axes->items.begin(), axes->items.end());
+      } else {
+        over.push_back(axes);
+      }
+    };
+    for (const syntax::Argument& argument : expr.arguments) {
+      const bool named_over = argument.name && argument.name->text == "over";
+      if (argument.name && !named_over && argument.name->text != "dim") {
+        reporter_.report(argument.name->range, diag::unknown_argument, "split", argument.name->text).help("it takes `dim` and `over`");
+        return std::nullopt;
+      }
+      if (named_over || (argument.value->kind != ExprKind::integer && !argument.name)) {
+        add_axes(argument.value);
+      } else if (const auto given = evaluator_.integer(evaluator_.evaluate(*argument.value, scope_), argument.value->range, "the dimension of `split`")) {
+        dim = *given;
+      } else {
+        return std::nullopt;
+      }
+    }
+    std::vector<std::string> axes;
+    for (const plan::MeshAxis& axis : result_.mesh.axes) axes.push_back(axis.name);
+    if (over.empty() && axes.size() == 1) {
+      result[0] = Placement::split(static_cast<int>(dim));
+      return result;
+    }
+    if (over.empty()) {
+      reporter_.report(expr.range, diag::missing_argument, "split", "over").help("the mesh has the axes " + enumerate(axes));
+      return std::nullopt;
+    }
+    for (const Expr* name : over) {
+      const auto axis = std::find(axes.begin(), axes.end(), name->name);
+      if (name->kind != ExprKind::name || axis == axes.end()) {
+        auto reported = reporter_.report(name->range, diag::not_an_axis, text_of(*name));
+        reported.note(fields_["mesh"]->range, "the axes of this mesh are " + enumerate(axes));
+        if (auto near = nearest(name->name, axes)) reported.help("did you mean `" + *near + "`?");
+        return std::nullopt;
+      }
+      result[static_cast<size_t>(axis - axes.begin())] = Placement::split(static_cast<int>(dim));
+    }
+    (void)role;
+    return result;
+  }
+
+  void read_update(const Expr& expr) {
+    const Value value = evaluator_.evaluate(expr, scope_);
+    if (!value.ok()) return;
+    if (!value.is(ValueKind::update)) {
+      reporter_.report(expr.range, diag::setting_type, "`update`", "`synchronous`, `periodic(…)` or `asynchronous(…)`", evaluator_.shown(value));
+    } else if (value.text != "synchronous") {
+      reporter_.report(expr.range, diag::not_supported_yet, "the update `" + value.text + "`");
+    }
+  }
+
+  void read_communication(const Expr& expr) {
+    static const std::vector<std::string> fields = {"first_bucket", "bucket", "overlap", "compress", "timeout"};
+    if (expr.kind != ExprKind::record) {
+      const Value value = evaluator_.evaluate(expr, scope_);
+      if (value.ok()) reporter_.report(expr.range, diag::setting_type, "`communication`", "a record", evaluator_.shown(value));
+      return;
+    }
+    for (const syntax::Argument& argument : expr.arguments) {
+      if (!argument.name) {
+        reporter_.report(argument.value->range, diag::record_needs_names).help("write `name = value`");
+        continue;
+      }
+      const std::string& name = argument.name->text;
+      if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
+        auto reported = reporter_.report(argument.name->range, diag::unknown_setting, name, "`communication`");
+        if (auto near = nearest(name, fields)) {
+          reported.help("did you mean `" + *near + "`?");
+        } else {
+          reported.help("it has " + enumerate(fields));
+        }
+        continue;
+      }
+      const Value value = evaluator_.evaluate(*argument.value, scope_);
+      if (!value.ok()) continue;
+      types::Communication& communication = result_.communication;
+      const std::string what = "`" + name + "`";
+      if (name == "overlap") {
+        if (value.is(ValueKind::boolean)) {
+          communication.overlap = value.boolean;
+        } else {
+          reporter_.report(argument.value->range, diag::setting_type, what, "a bool", evaluator_.shown(value));
+        }
+      } else if (name == "compress") {
+        if (!value.is(ValueKind::none)) reporter_.report(argument.value->range, diag::not_supported_yet, "compressed communication");
+      } else {
+        const std::string unit = name == "timeout" ? "duration" : "size";
+        if (!value.is(ValueKind::quantity) || value.text != unit) {
+          reporter_.report(argument.value->range, diag::setting_type, what, name == "timeout" ? "a duration such as `30s`" : "a size such as `25MB`", evaluator_.shown(value));
+        } else if (name == "timeout") {
+          communication.timeout_seconds = value.number;
+        } else {
+          (name == "bucket" ? communication.bucket : communication.first_bucket) = static_cast<int64_t>(value.number);
+        }
+      }
+    }
+  }
+
+  Evaluator& evaluator_;
+  Reporter& reporter_;
+  const Decl& decl_;
+  Scope* scope_;
+  std::map<std::string, const Expr*> fields_;
+  types::Strategy result_;
+};
+
+}  // namespace
+
+bool is_placement_word(std::string_view name) {
+  return name == "broadcast" || name == "split" || std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), name) != std::end(kLaterPlacements);
+}
+
+const std::vector<std::string>& strategy_fields() {
+  static const std::vector<std::string> fields = {"mesh", "batch", "weights", "gradients", "optimizer", "update", "communication"};
+  return fields;
+}
+
+Value evaluate_strategy(Evaluator& evaluator, const Decl& decl, const Args& args, Range range) {
+  if (!decl.body) {
+    evaluator.reporter().report(range, diag::not_callable, "the strategy `" + decl.name.text + "`");
+    return {};
+  }
+  Scope* scope = evaluator.bind_hyper(decl, args, range);
+  if (!scope) return {};
+  Reporter::Call call(evaluator.reporter(), decl.name.text, range);
+  auto strategy = StrategyReader(evaluator, decl, scope).read();
+  if (!strategy) return {};
+  Value value = Value::of(ValueKind::strategy).at(range);
+  value.strategy = std::make_shared<const types::Strategy>(std::move(*strategy));
+  return value;
+}
+
+}  // namespace dtl::sema

@@ -1,0 +1,15 @@
+// Strategies: a declaration with its hyperparameters to a types::Strategy. No strategy's name means anything here.
+#pragma once
+
+#include "compiler/sema/evaluate.h"
+
+namespace dtl::sema {
+
+/// A `strategy` value, or an error after a report.
+Value evaluate_strategy(Evaluator& evaluator, const syntax::Decl& decl, const Args& args, source::Range range);
+
+/// Words that stand for placements in a strategy's fields, and the names of its fields: for name resolution.
+bool is_placement_word(std::string_view name);
+const std::vector<std::string>& strategy_fields();
+
+}  // namespace dtl::sema

@@ -1,0 +1,300 @@
+// Greedy placement, node by node and mesh axis by mesh axis.
+#include "compiler/transform/place.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "compiler/graph/placement_rows.h"
+#include "compiler/graph/rewriter.h"
+#include "compiler/source/check.h"
+#include "compiler/transform/dead_nodes.h"
+#include "compiler/transform/pass.h"
+#include "compiler/transform/reshard.h"
+
+namespace dtl::transform {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::PlacementRow;
+using graph::Role;
+using graph::ValueId;
+using types::Placement;
+using types::PlacementKind;
+using types::Placements;
+
+bool has_batch(const types::Dim& dim) {
+  for (const std::string& symbol : dim.symbols()) {
+    if (symbol == "batch") return true;
+  }
+  return false;
+}
+
+/// What the strategy says of a role, for a value of this type.
+Placements fitted(const Graph& graph, const Placements& asked, const types::TensorType& type) {
+  Placements placements(graph.strategy.mesh.axes.size());
+  for (size_t axis = 0; axis < placements.size() && axis < asked.size(); ++axis) {
+    const bool lacking = asked[axis].kind == PlacementKind::split && static_cast<size_t>(asked[axis].dim) >= type.rank();
+    if (!lacking) placements[axis] = asked[axis];
+  }
+  return placements;
+}
+
+/// Where a parameter or result of this role lives; nothing where the role leaves it open.
+std::optional<Placements> asked_of(const Graph& graph, Role role, const types::TensorType& type) {
+  switch (role) {
+    case Role::input:
+      return fitted(graph, graph.strategy.batch, type);
+    case Role::weight:
+      return fitted(graph, graph.strategy.weights, type);
+    case Role::optimizer:
+      return fitted(graph, graph.strategy.optimizer, type);
+    case Role::state:
+    case Role::metric:
+    case Role::updates:
+    case Role::seed:
+    case Role::report:
+      return fitted(graph, {}, type);
+    case Role::none:
+      return std::nullopt;
+  }
+  __builtin_unreachable();
+}
+
+class Placer {
+ public:
+  Placer(const Graph& old, const graph::OpTable& ops, graph::Rewriter& rewriter, graph::FunctionId function)
+      : old_(old), ops_(ops), rewriter_(rewriter), function_(old[function]), builder_(rewriter.builder()), resharder_(builder_) {}
+
+  void run() {
+    for (size_t i = 0; i < function_.params.size(); ++i) {
+      const graph::Port& port = function_.params[i];
+      const types::TensorType& type = old_[port.value].type;
+      const bool rows = type.rank() > 0 && has_batch(type.dims[0]);
+      const auto asked = asked_of(old_, port.role, type);
+      placements_of(rewriter_.map(port.value)) = asked ? *asked : fitted(old_, rows ? old_.strategy.batch : Placements{}, type);
+    }
+    for (const NodeId id : function_.nodes) {
+      rewriter_.at(id);
+      if (ops_[old_[id].op].name() == "pin") {
+        pin(id);
+      } else {
+        node(id);
+      }
+    }
+    for (const graph::Port& port : function_.results) result(port);
+  }
+
+ private:
+  Placements& placements_of(ValueId value) { return builder_.graph()[value].placements; }
+  size_t axes() const { return old_.strategy.mesh.axes.size(); }
+
+  void pin(NodeId id) {
+    const Node& node = old_[id];
+    const std::string& role = node.attrs.get<std::string>("role");
+    const Placements& asked = role == "batch"       ? old_.strategy.batch
+                              : role == "weights"   ? old_.strategy.weights
+                              : role == "gradients" ? old_.strategy.gradients
+                                                    : old_.strategy.optimizer;
+    const ValueId value = rewriter_.map(node.operands[0]);
+    const Placements to = fitted(old_, asked, old_[node.results[0]].type);
+    if (!resharder_.reachable(value, to))
+      refuse(node, fmt::format("a value that is {} cannot become {}, as the strategy asks of its {}", types::str(placements_of(value)),
+                               types::str(to), role));
+    rewriter_.set(node.results[0], resharder_.reshard(value, to, old_[node.results[0]].name));
+  }
+
+  void node(NodeId id) {
+    const Node& node = old_[id];
+    std::vector<ValueId> operands = rewriter_.map(node.operands);
+    std::vector<Placements> needed(operands.size(), Placements(axes())), given(node.results.size(), Placements(axes()));
+    for (size_t axis = 0; axis < axes(); ++axis) {
+      const PlacementRow row = choose(node, operands, axis);
+      for (size_t i = 0; i < operands.size(); ++i) needed[i][axis] = row.operands[i];
+      for (size_t i = 0; i < given.size(); ++i) given[i][axis] = row.results[i];
+    }
+    for (size_t i = 0; i < operands.size(); ++i) operands[i] = resharder_.reshard(operands[i], needed[i]);
+    const auto results = rewriter_.copy(id, std::move(operands), node.attrs);
+    for (size_t i = 0; i < results.size(); ++i) placements_of(results[i]) = given[i];
+  }
+
+  PlacementRow choose(const Node& node, const std::vector<ValueId>& operands, size_t axis) {
+    std::vector<types::TensorType> operand_types, result_types;
+    for (const ValueId value : operands) operand_types.push_back(builder_.type(value));
+    for (const ValueId value : node.results) result_types.push_back(old_[value].type);
+    const auto rows = graph::placement_rows(ops_[node.op], {operand_types, result_types, node.attrs, static_cast<int>(axis)});
+
+    using Rank = std::tuple<int, int64_t, int, int>;
+    std::optional<Rank> best;
+    const PlacementRow* chosen = nullptr;
+    for (const PlacementRow& row : rows) {
+      const auto [bytes, slices] = reaching(row, operands, axis);
+      if (bytes < 0) continue;
+      const Rank rank{whole_batches(row, result_types, axis), bytes, slices, spread(row)};
+      if (!best || rank < *best) {
+        best = rank;
+        chosen = &row;
+      }
+    }
+    if (!chosen) refuse(node, no_row(node, operands, axis));
+    check_share(node, axis);
+    return *chosen;
+  }
+
+  /// Bytes over the links and slices for the operands to be as the row wants them; −1 bytes: there is no way.
+  std::pair<int64_t, int> reaching(const PlacementRow& row, const std::vector<ValueId>& operands, size_t axis) const {
+    int64_t bytes = 0;
+    int slices = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      bool counted = false;
+      for (size_t j = 0; j < i; ++j) counted = counted || (operands[j] == operands[i] && row.operands[j] == row.operands[i]);
+      if (counted) continue;
+      const auto cost = resharder_.cost(operands[i], axis, row.operands[i]);
+      if (!cost) return {-1, 0};
+      bytes += *cost;
+      slices += *cost == 0 && !resharder_.has(operands[i], axis, row.operands[i]) ? 1 : 0;
+    }
+    return {bytes, slices};
+  }
+
+  /// How many results have the batch as a dimension, and would not be split along it although the strategy splits the batch.
+  int whole_batches(const PlacementRow& row, const std::vector<types::TensorType>& types, size_t axis) const {
+    const Placements& batch = old_.strategy.batch;
+    if (axis >= batch.size() || batch[axis].kind != PlacementKind::split) return 0;
+    int count = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto& dims = types[i].dims;
+      if (std::none_of(dims.begin(), dims.end(), has_batch)) continue;
+      const bool split = row.results[i].kind == PlacementKind::split && has_batch(dims[static_cast<size_t>(row.results[i].dim)]);
+      count += split ? 0 : 1;
+    }
+    return count;
+  }
+
+  static int spread(const PlacementRow& row) {
+    int sum = 0;
+    for (const Placement& result : row.results) {
+      switch (result.kind) {
+        case PlacementKind::broadcast:
+          break;
+        case PlacementKind::split:
+          sum += 1;
+          break;
+        case PlacementKind::partial:
+          sum += 2;
+          break;
+        case PlacementKind::varying:
+          sum += 3;
+          break;
+        case PlacementKind::at:
+          sum += 4;
+          break;
+      }
+    }
+    return sum;
+  }
+
+  /// A replica's share is divided over the axes that divide the batch; another axis would divide it again.
+  void check_share(const Node& node, size_t axis) const {
+    const bool shares =
+        std::any_of(node.results.begin(), node.results.end(), [&](ValueId value) { return graph::names_share(old_[value].type); });
+    const Placements& batch = old_.strategy.batch;
+    if (!shares || (axis < batch.size() && batch[axis].kind == PlacementKind::split)) return;
+    refuse(node, fmt::format("`per_replica` needs the batch to be split over every mesh axis, but over `{}` it is broadcast",
+                             old_.strategy.mesh.axes[axis].name));
+  }
+
+  std::string no_row(const Node& node, const std::vector<ValueId>& operands, size_t axis) {
+    std::string placed;
+    for (const ValueId value : operands) placed += fmt::format("{}{}", placed.empty() ? "" : ", ", placements_of(value)[axis].str());
+    return fmt::format("`{}` cannot be placed on mesh axis `{}`: its operands are {}", ops_[node.op].name(),
+                       old_.strategy.mesh.axes[axis].name, placed.empty() ? "none" : placed);
+  }
+
+  void result(const graph::Port& port) {
+    const ValueId value = rewriter_.map(port.value);
+    if (const auto node = old_[port.value].node) rewriter_.at(*node);
+    Placements to = placements_of(value);
+    if (const auto asked = asked_of(old_, port.role, builder_.type(value))) {
+      to = *asked;
+    } else {
+      for (Placement& placement : to) {
+        if (placement.kind == PlacementKind::partial) placement = Placement::broadcast();
+      }
+    }
+    if (!resharder_.reachable(value, to)) {
+      const auto node = old_[port.value].node;
+      throw PlaceError{node ? old_[*node].range : source::Range{},
+                       fmt::format("{} `{}` is {}, and cannot become {}", name_of(port.role), port.path, types::str(placements_of(value)),
+                                   types::str(to))};
+    }
+    builder_.result(resharder_.reshard(value, to), port.role, port.path);
+  }
+
+  [[noreturn]] void refuse(const Node& node, std::string text) const { throw PlaceError{node.range, std::move(text)}; }
+
+  const Graph& old_;
+  const graph::OpTable& ops_;
+  graph::Rewriter& rewriter_;
+  const graph::Function& function_;
+  graph::Builder& builder_;
+  Resharder resharder_;
+};
+
+std::vector<ValueId> values_of(const Graph& graph, const graph::Function& function) {
+  std::vector<ValueId> values;
+  for (const graph::Port& port : function.params) values.push_back(port.value);
+  for (const NodeId node : function.nodes) values.insert(values.end(), graph[node].results.begin(), graph[node].results.end());
+  return values;
+}
+
+bool is_placed(const Graph& graph, const graph::Function& function) {
+  const std::vector<ValueId> values = values_of(graph, function);
+  return std::any_of(values.begin(), values.end(), [&](ValueId value) { return !graph[value].placements.empty(); });
+}
+
+}  // namespace
+
+Graph place(const Graph& graph, const graph::OpTable& ops) {
+  graph::Rewriter rewriter(graph, ops);
+  for (size_t f = 0; f < graph.functions.size(); ++f) {
+    const graph::FunctionId function{static_cast<int32_t>(f)};
+    if (is_placed(graph, graph[function])) {
+      rewriter.copy_function(function);
+      continue;
+    }
+    rewriter.begin(function);
+    Placer(graph, ops, rewriter, function).run();
+  }
+  // A value that every reader wants in parts, made in parts, is not wanted whole.
+  return without_dead_nodes(rewriter.take(), ops);
+}
+
+std::string place_broken(const Graph& graph, const graph::OpTable& ops) {
+  const size_t axes = graph.strategy.mesh.axes.size();
+  for (const graph::Function& function : graph.functions) {
+    for (const ValueId value : values_of(graph, function)) {
+      if (graph[value].placements.size() != axes)
+        return fmt::format("%{} in `{}` has {} placements", graph[value].name, function.name, graph[value].placements.size());
+    }
+    for (const NodeId node : function.nodes) {
+      if (ops[graph[node].op].name() == "pin")
+        return fmt::format("%{} in `{}` is still a pin", graph[graph[node].results[0]].name, function.name);
+    }
+    for (const auto* ports : {&function.params, &function.results}) {
+      for (const graph::Port& port : *ports) {
+        const graph::Value& value = graph[port.value];
+        const auto asked = asked_of(graph, port.role, value.type);
+        if (asked && *asked != value.placements) {
+          return fmt::format("{} `{}` in `{}` is {}, not {}", name_of(port.role), port.path, function.name, types::str(value.placements),
+                             types::str(*asked));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace dtl::transform
