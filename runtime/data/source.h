@@ -1,0 +1,45 @@
+// Source: a finite, indexable list of examples, each a record of fields of fixed shape.
+//
+// takes:    files, or a description (synthetic)
+// gives:    fields and any rows of them, by index
+// promises: row i is the same bytes on every call, machine and thread; opening checks the whole of a file
+// print it: `dslc emit --stage typed` (the data block)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/dtype.h"
+
+namespace dtl::data {
+
+struct Field {
+  std::string name;  ///< empty where the source names none (idx)
+  DType dtype;
+  std::vector<int64_t> shape;  ///< of one example
+
+  int64_t elements() const;
+  int64_t bytes() const { return elements() * size_of(dtype); }
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual int64_t examples() const = 0;
+  virtual const std::vector<Field>& fields() const = 0;
+  /// Writes field `field` of the examples `rows`, one after another, to `to`. Callable from any thread; allocates nothing.
+  virtual void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const = 0;
+};
+
+/// One batch on its way to the executor: which rows of which source.
+struct Batch {
+  const Source* source = nullptr;
+  std::span<const int64_t> rows;
+};
+
+}  // namespace dtl::data

@@ -1,0 +1,66 @@
+// Executor: runs the entries of a Plan on the threads of this process, one team of threads per replica.
+//
+// takes:    an Executable, and how many replicas and threads there are
+// gives:    entry points to call, states to read and write by path, counters
+// promises: no allocation, lock or thread start in `run` after the first run of an entry; the same bits on every run with
+//           the same topology and inputs
+// print it: `dslc emit --stage plan`
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/data/source.h"
+#include "runtime/plan/plan.h"
+
+namespace dtl::train {
+
+struct Topology {
+  int replicas = 1;             ///< the product of the plan's mesh axes
+  int threads_per_replica = 1;
+
+  int workers() const { return replicas * threads_per_replica; }
+};
+/// The replicas of `plan`'s mesh on `cores`: each gets at least one thread.
+Topology topology_of(const plan::Plan& plan, int cores);
+
+class Executor {
+ public:
+  /// Allocates arenas and states (zeroed), starts the threads, prepares library calls for every size that can occur.
+  Executor(const plan::Executable& executable, Topology topology);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Index in Plan::entries, or −1.
+  int find(std::string_view entry) const;
+
+  /// Runs one entry on the global batch and returns when every replica has finished. `fields[i]` is the field of
+  /// `batch.source` that the entry's input i reads, in the order of plan::Entry::inputs. An entry without inputs takes an
+  /// empty batch. Batches larger than the plan's bound are our fault.
+  void run(int entry, const data::Batch& batch = {}, std::span<const int> fields = {});
+
+  /// The memory of a state, by index in Plan::states. Not while `run` is running.
+  std::span<std::byte> state(int index);
+  std::span<const std::byte> state(int index) const;
+  /// Index in Plan::states, or −1.
+  int find_state(std::string_view path, plan::StateRole role) const;
+  /// The first element of a state as a double, whatever its dtype.
+  double scalar(int index) const;
+  void set_scalar(int index, double value);
+
+  /// Rows that each replica has worked on, since the start, over runs of entries with inputs.
+  const std::vector<int64_t>& rows_of_replicas() const;
+
+  const plan::Plan& plan() const;
+  Topology topology() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace dtl::train
