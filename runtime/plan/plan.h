@@ -72,6 +72,7 @@ struct KernelStep {
   std::vector<int32_t> buffers;  ///< one for each operand of the kernel
   std::vector<Extent> extents;   ///< one for each extent slot of the kernel
   Extent outer;                  ///< trip count of the outermost loop, the one that is divided; 1 for no outer loop
+  int64_t grain = 1;             ///< it is cut at multiples of this (plan::slice); sliced steps: 16, as ReduceStep
 };
 
 /// C = op(A) · op(B), or C += with `accumulate`; row-major, op(A) is m × k, op(B) is k × n. A batch of them when `batch` > 1.
