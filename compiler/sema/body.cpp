@@ -4,13 +4,12 @@
 namespace dtl::sema {
 
 using source::Range;
-using syntax::Body;
 using syntax::DeclKind;
 using syntax::Item;
 using syntax::ItemKind;
 using types::TensorType;
 
-Value Evaluator::run_items(const Body& body, Scope* scope, bool wants_result) {
+Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_result) {
   Value result = Value::unit_value();
   for (size_t i = 0; i < body.items.size(); ++i) {
     const Item& item = *body.items[i];
@@ -39,7 +38,7 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
     case ItemKind::if_else: {
       const auto truth = condition(*item.value, scope);
       if (!truth) return {};
-      const Body* body = *truth ? item.body : item.other;
+      const syntax::Body* body = *truth ? item.body : item.other;
       return body ? run_items(*body, scopes_.inside(scope), true) : Value::unit_value();
     }
     case ItemKind::require: require(item, scope); return Value::unit_value();
