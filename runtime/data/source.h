@@ -2,7 +2,7 @@
 //
 // takes:    files, or a description (synthetic)
 // gives:    fields and any rows of them, by index
-// promises: row i is the same bytes on every call, machine and thread; opening checks the whole of a file
+// promises: row i is the same bytes on every call, machine and thread; after `finish` the whole of every file is checked
 // print it: `dslc emit --stage typed` (the data block)
 #pragma once
 
@@ -32,6 +32,9 @@ class Source {
 
   virtual int64_t examples() const = 0;
   virtual const std::vector<Field>& fields() const = 0;
+  /// Waits until everything is read. Before the first `gather`. Throws the Fault of a file that is found broken behind
+  /// its header.
+  virtual void finish() const {}
   /// Writes field `field` of the examples `rows`, one after another, to `to`. Callable from any thread; allocates nothing.
   virtual void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const = 0;
 };
@@ -41,5 +44,9 @@ struct Batch {
   const Source* source = nullptr;
   std::span<const int64_t> rows;
 };
+
+/// The examples [begin, begin + count) of another source: `take`, `skip`.
+std::shared_ptr<Source> take(std::shared_ptr<Source> source, int64_t count);  ///< Fault 5109 if there are fewer
+std::shared_ptr<Source> skip(std::shared_ptr<Source> source, int64_t count);  ///< Fault 5109 if there are fewer
 
 }  // namespace dtl::data

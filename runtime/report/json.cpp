@@ -1,0 +1,62 @@
+// Progress as JSON, an object a line.
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "runtime/report/progress.h"
+
+namespace dtl::report {
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+Object object_of(std::span<const Value> values) {
+  Object object = Object::object();
+  for (const auto& [name, value] : values) object[name] = value;
+  return object;
+}
+
+class Json final : public Progress {
+ public:
+  explicit Json(std::ostream& out) : out_(out) {}
+
+  void start(const Start& start) override {
+    Object splits = Object::object();
+    for (const auto& [name, examples] : start.splits) splits[name] = examples;
+    write({{"event", "start"}, {"file", start.program}, {"strategy", start.strategy}, {"replicas", start.replicas},
+           {"threads_per_replica", start.threads_per_replica}, {"batch", start.batch}, {"splits", splits},
+           start.epochs ? Object{"epochs", start.epochs} : Object{"steps", start.steps}, {"kernels_compiled", start.kernels_compiled},
+           {"kernels_from_cache", start.kernels_from_cache}, {"seconds", start.seconds}});
+  }
+  bool due(double seconds) const override { return seconds >= next_; }
+  void step(const Position& position, std::span<const Value> values) override {
+    next_ = position.seconds + 1;
+    write(event("step", position, values));
+  }
+  void epoch(const Position& position, std::span<const Value> values) override { write(event("epoch", position, values)); }
+  void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override {
+    write({{"event", "evaluation"}, {"split", split}, {"epoch", position.epoch}, {"total_step", position.total_step},
+           {"seconds", position.seconds}, {"reports", object_of(values)}});
+  }
+  void message(const std::string& text) override { write({{"event", "message"}, {"text", text}}); }
+  void end(const End& end) override {
+    write({{"event", "end"}, {"interrupted", end.interrupted}, {"epochs", end.epochs}, {"steps", end.steps}, {"seconds", end.seconds},
+           {"examples_per_second", end.examples_per_second}, {"reports", object_of(end.values)}});
+  }
+
+ private:
+  static Object event(const char* name, const Position& position, std::span<const Value> values) {
+    return {{"event", name}, {"epoch", position.epoch}, {"step", position.step}, {"steps", position.steps}, {"total_step", position.total_step},
+            {"seconds", position.seconds}, {"examples_per_second", position.examples_per_second}, {"reports", object_of(values)}};
+  }
+
+  void write(const Object& object) { out_ << object.dump() << std::endl; }
+
+  std::ostream& out_;
+  double next_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Progress> make_json(std::ostream& out) { return std::make_unique<Json>(out); }
+
+}  // namespace dtl::report
