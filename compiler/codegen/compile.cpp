@@ -46,9 +46,11 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Host& host, int opt_leve
 }  // namespace
 
 struct Compiler::Parts {
+  Parts(const Host& made_for, int level) : host(made_for), opt_level(level), machine(make_machine(made_for, level)) {}
+
   Host host;
   int opt_level;
-  llvm::LLVMContext context = {};
+  llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
 
   std::unique_ptr<llvm::Module> module(const kernel::Kernel& kernel, const std::string& name) {
@@ -95,7 +97,7 @@ struct Compiler::Parts {
 
 Compiler::Compiler(const Host& host, int opt_level) {
   start_llvm();
-  parts_ = std::make_unique<Parts>(Parts{.host = host, .opt_level = opt_level, .machine = make_machine(host, opt_level)});
+  parts_ = std::make_unique<Parts>(host, opt_level);
 }
 Compiler::~Compiler() = default;
 

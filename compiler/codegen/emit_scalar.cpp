@@ -2,6 +2,8 @@
 // that the same element gets the same bits in a vector's body, in its tail and alone.
 #include "compiler/codegen/emit_scalar.h"
 
+#include <llvm/IR/Module.h>
+
 #include <array>
 #include <limits>
 
