@@ -1,0 +1,248 @@
+// The training loop, event by event.
+#include "runtime/train/loop.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/data/order.h"
+#include "runtime/plan/fault.h"
+#include "runtime/report/format.h"
+#include "runtime/report/throughput.h"
+#include "runtime/train/interrupt.h"
+
+namespace dtl::train {
+namespace {
+
+using plan::StateRole;
+using report::Position;
+using report::Value;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+bool is_evaluated_while_training(const Split& split) { return split.name == "validation"; }
+
+/// The step and report entries of `train` or `eval`, with the accumulators between them.
+class Phase {
+ public:
+  Phase(Executor& executor, const std::string& name)
+      : executor_(executor), step_(executor.find(name + "_step")), report_(executor.find(name + "_report")) {
+    const std::string prefix = name + "/";
+    const std::vector<plan::StateEntry>& states = executor.plan().states;
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (!states[i].path.starts_with(prefix)) continue;
+      if (states[i].role == StateRole::metric) metrics_.push_back(static_cast<int>(i));
+      if (states[i].role == StateRole::report) reports_.emplace_back(states[i].path.substr(prefix.size()), static_cast<int>(i));
+    }
+    // What the loss is accumulated in. An accumulator that starts at infinity may stay there.
+    for (const int metric : metrics_) {
+      const plan::StateEntry& state = states[static_cast<size_t>(metric)];
+      if (state.path.starts_with(prefix + "loss.") && std::isfinite(state.identity)) loss_.push_back(metric);
+    }
+  }
+
+  bool exists() const { return step_ >= 0; }
+
+  void reset() {
+    for (const int metric : metrics_) {
+      const plan::StateEntry& state = executor_.plan().states[static_cast<size_t>(metric)];
+      executor_.set_scalar(metric, state.identity);
+      // The first element is set: the others are copies of it.
+      const std::span<std::byte> bytes = executor_.state(metric);
+      const auto size = static_cast<size_t>(size_of(executor_.plan().buffers[static_cast<size_t>(state.buffer)].dtype));
+      for (size_t at = size; at < bytes.size(); at += size) std::memcpy(&bytes[at], bytes.data(), size);
+    }
+  }
+
+  /// Which field of `source` each input of the step is.
+  void read(const data::Source& source, const std::vector<std::string>& names) {
+    fields_.clear();
+    for (const plan::InputField& input : executor_.plan().entries[static_cast<size_t>(step_)].inputs) {
+      const std::vector<data::Field>& fields = source.fields();
+      size_t i = 0;
+      while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name)) ++i;
+      assert(i < fields.size() && "every input is a field of every split");
+      fields_.push_back(static_cast<int>(i));
+    }
+  }
+
+  void step(const data::Batch& batch) { executor_.run(step_, batch, fields_); }
+
+  /// Costs a few reads: whether the loss has left the numbers since the last reset.
+  bool loss_is_finite() const {
+    return std::all_of(loss_.begin(), loss_.end(), [&](int metric) { return std::isfinite(executor_.scalar(metric)); });
+  }
+
+  std::vector<Value> reports() {
+    if (report_ >= 0) executor_.run(report_);
+    std::vector<Value> values;
+    for (const auto& [name, state] : reports_) values.emplace_back(name, executor_.scalar(state));
+    return values;
+  }
+
+ private:
+  Executor& executor_;
+  int step_, report_;
+  std::vector<int> metrics_, loss_;
+  std::vector<std::pair<std::string, int>> reports_;
+  std::vector<int> fields_;
+};
+
+class Loop {
+ public:
+  Loop(Executor& executor, const Job& job, report::Progress& progress)
+      : executor_(executor), job_(job), progress_(progress), train_(executor, "train"), eval_(executor, "eval") {
+    for (const Split& split : job.splits) {
+      split.source->finish();
+      if (split.source->examples() == 0) throw Fault(5108, {split.name});
+      if (split.name == "train") data_ = split.source.get();
+    }
+    assert(data_ && train_.exists() && (job.epochs > 0) != (job.steps > 0));
+    train_.read(*data_, job.fields);
+  }
+
+  Outcome run() {
+    say_what_is_not_evaluated();
+    initialise();
+    start_ = Clock::now();
+    const int64_t examples = data_->examples(), steps = data::batches_of(examples, job_.batch);
+    position_.epochs = job_.epochs;
+    position_.total_steps = job_.epochs ? job_.epochs * steps : job_.steps;
+    data::Order order(examples, job_.shuffle, static_cast<uint64_t>(job_.seed));
+
+    while (position_.total_step < position_.total_steps && !stopped()) {
+      ++position_.epoch;
+      position_.steps = std::min(steps, position_.total_steps - position_.total_step);
+      run_epoch(order.epoch(position_.epoch - 1));
+      if (stopped()) break;
+      if (position_.step == steps) ++outcome_.epochs;
+      for (const Split& split : job_.splits) {
+        if (is_evaluated_while_training(split)) evaluate(split);
+      }
+    }
+    for (const Split& split : job_.splits) {
+      if (&*split.source != data_ && !is_evaluated_while_training(split)) evaluate(split);
+    }
+    return end();
+  }
+
+ private:
+  bool stopped() const { return interrupt_.asked(); }
+
+  void say_what_is_not_evaluated() {
+    std::string names;
+    for (const Split& split : job_.splits) {
+      if (split.name != "train") names += (names.empty() ? "" : ", ") + split.name;
+    }
+    if (!names.empty() && !eval_.exists()) progress_.message("not evaluated, for want of a `loss` or `metrics`: " + names);
+  }
+
+  void initialise() {
+    const std::vector<plan::StateEntry>& states = executor_.plan().states;
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (states[i].role != StateRole::seed) continue;
+      const std::span<std::byte> bytes = executor_.state(static_cast<int>(i));
+      assert(bytes.size() == sizeof job_.seed);
+      std::memcpy(bytes.data(), &job_.seed, sizeof job_.seed);  // not as a double: a seed has 64 bits
+    }
+    if (const int init = executor_.find("init"); init >= 0) executor_.run(init);
+  }
+
+  void run_epoch(std::span<const int64_t> rows) {
+    train_.reset();
+    for (position_.step = 0; position_.step < position_.steps && !stopped();) {
+      const std::span<const int64_t> batch = data::batch_of(rows, job_.batch, position_.step);
+      const Clock::time_point begin = Clock::now();
+      train_.step({data_, batch});
+      training_ += seconds_since(begin);
+      trained_ += static_cast<int64_t>(batch.size());
+      throughput_.add(training_, trained_);
+      ++position_.step;
+      outcome_.steps = ++position_.total_step;
+      if (!train_.loss_is_finite()) fail();
+      // The epoch's own report follows its last step at once.
+      if (position_.step < position_.steps && progress_.due(seconds_since(start_))) {
+        update_position();
+        progress_.step(position_, train_.reports());
+      }
+    }
+    update_position();
+    const std::vector<Value> values = train_.reports();
+    keep("train", values);
+    if (!stopped()) progress_.epoch(position_, values);
+  }
+
+  [[noreturn]] void fail() {
+    double loss = std::nan("");
+    for (const auto& [name, value] : train_.reports()) {
+      if (name == "loss") loss = value;
+    }
+    throw Fault(6001, {report::value_text(loss), std::to_string(position_.epoch), std::to_string(position_.step)});
+  }
+
+  void evaluate(const Split& split) {
+    if (!eval_.exists() || stopped()) return;
+    eval_.read(*split.source, job_.fields);
+    eval_.reset();
+    data::Order order(split.source->examples(), 0, 0);
+    const std::span<const int64_t> rows = order.epoch(0);
+    const int64_t steps = data::batches_of(split.source->examples(), job_.batch);
+    for (int64_t step = 0; step < steps && !stopped(); ++step) eval_.step({split.source.get(), data::batch_of(rows, job_.batch, step)});
+    if (stopped()) return;
+    const std::vector<Value> values = eval_.reports();
+    keep(split.name, values);
+    update_position();
+    progress_.evaluation(split.name, position_, values);
+  }
+
+  void keep(const std::string& split, const std::vector<Value>& values) {
+    for (const auto& [name, value] : values) {
+      const std::string path = split + "/" + name;
+      const auto known = std::find_if(outcome_.reports.begin(), outcome_.reports.end(), [&](const Value& v) { return v.first == path; });
+      if (known == outcome_.reports.end()) {
+        outcome_.reports.emplace_back(path, value);
+      } else {
+        known->second = value;
+      }
+    }
+  }
+
+  void update_position() {
+    position_.seconds = seconds_since(start_);
+    position_.examples_per_second = throughput_.examples_per_second();
+    const auto examples_left = static_cast<double>((position_.total_steps - position_.total_step) * job_.batch);
+    position_.seconds_left = position_.examples_per_second > 0 ? examples_left / position_.examples_per_second : 0;
+  }
+
+  Outcome end() {
+    outcome_.interrupted = stopped();
+    outcome_.seconds = seconds_since(start_);
+    outcome_.examples_per_second = training_ > 0 ? static_cast<double>(trained_) / training_ : 0;
+    if (outcome_.interrupted) progress_.message(fmt::format("interrupted in epoch {} after step {}", position_.epoch, position_.step));
+    progress_.end({outcome_.interrupted, outcome_.epochs, outcome_.steps, outcome_.seconds, outcome_.examples_per_second, outcome_.reports});
+    return std::move(outcome_);
+  }
+
+  Executor& executor_;
+  const Job& job_;
+  report::Progress& progress_;
+  Phase train_, eval_;
+  const data::Source* data_ = nullptr;
+  Interrupt interrupt_;
+  Clock::time_point start_;
+  report::Throughput throughput_;
+  double training_ = 0;  ///< seconds in training steps
+  int64_t trained_ = 0;  ///< examples
+  Position position_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome train(Executor& executor, const Job& job, report::Progress& progress) { return Loop(executor, job, progress).run(); }
+
+}  // namespace dtl::train

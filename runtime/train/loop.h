@@ -1,0 +1,45 @@
+// The training loop: epochs of steps over a permutation of the data, evaluations, reports, an orderly stop.
+//
+// takes:    an Executor, splits of data, how long to train
+// gives:    the last value of every report; events to Progress on the way
+// promises: which rows a step takes is a function of seed, epoch and step alone; a step allocates nothing
+// print it: `dslc train --json`
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/data/source.h"
+#include "runtime/report/progress.h"
+#include "runtime/train/executor.h"
+
+namespace dtl::train {
+
+struct Split {
+  std::string name;  ///< `train`; `validation` is evaluated after each epoch, all others at the end
+  std::shared_ptr<data::Source> source;
+};
+
+struct Job {
+  std::vector<Split> splits;
+  std::vector<std::string> fields;  ///< names for the fields of sources that do not name theirs, by position
+  int64_t batch = 1;
+  int64_t shuffle = 0;           ///< 0: none; −1: all; n: a window of n examples
+  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0
+  int64_t seed = 0;
+};
+
+struct Outcome {
+  int64_t epochs = 0, steps = 0;       ///< done; an epoch begun is not counted
+  double seconds = 0;                  ///< evaluations included
+  double examples_per_second = 0;      ///< of the training steps, evaluations left out
+  std::vector<report::Value> reports;  ///< the last of each, by path: `train/loss`, `validation/accuracy`
+  bool interrupted = false;            ///< by Ctrl-C: training stopped after a step, nothing was evaluated then
+};
+
+/// Runs `init`, then trains. Splits are evaluated where the plan has an `eval_step`, else a message says that they are not.
+/// Faults: 5108 a split without examples, 6001 the reported `loss` is not finite any more, those of the sources.
+Outcome train(Executor& executor, const Job& job, report::Progress& progress);
+
+}  // namespace dtl::train
