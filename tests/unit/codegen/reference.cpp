@@ -152,7 +152,7 @@ Value converted(DType from, DType to, Value x) {
   return x;
 }
 
-Value unary(Scalar op, bool real, Value v) {
+Value unary(Scalar op, Value v) {
   const double x = v.real;
   const int64_t i = v.whole;
   switch (op) {
@@ -176,11 +176,12 @@ Value unary(Scalar op, bool real, Value v) {
     case Scalar::is_nan: return {0, std::isnan(x)};
     default: break;
   }
-  FAIL(name_of(op) << " is not unary, real: " << real);
+  FAIL(name_of(op) << " is not unary");
   return {};
 }
 
-Value binary(Scalar op, bool real, Value v, Value w) {
+Value binary(Scalar op, DType dtype, Value v, Value w) {
+  const bool real = is_float(dtype);
   const double x = v.real, y = w.real;
   const int64_t i = v.whole, j = w.whole;
   switch (op) {
@@ -195,7 +196,7 @@ Value binary(Scalar op, bool real, Value v, Value w) {
       const double rest = std::fmod(x, y);
       return {rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest, j == 0 ? 0 : wrapping(Scalar::subtract, i, wrapping(Scalar::multiply, floor_div(i, j), j))};
     }
-    case Scalar::floor_div: return {std::floor(x / y), floor_div(i, j)};
+    case Scalar::floor_div: return {std::floor((dtype == DType::f32 ? static_cast<float>(x / y) : x / y)), floor_div(i, j)};
     case Scalar::logical_and: return {0, i & j};
     case Scalar::logical_or: return {0, i | j};
     case Scalar::equal: return {0, real ? x == y : i == j};
@@ -316,9 +317,8 @@ class Interpreter {
       }
       default: break;
     }
-    const bool real = is_float(type(it.args[0]));
-    if (it.args.size() == 1) return held(it.dtype, unary(it.scalar, real, value(it.args[0])));
-    return held(it.dtype, binary(it.scalar, real, value(it.args[0]), value(it.args[1])));
+    if (it.args.size() == 1) return held(it.dtype, unary(it.scalar, value(it.args[0])));
+    return held(it.dtype, binary(it.scalar, type(it.args[0]), value(it.args[0]), value(it.args[1])));
   }
 
   const Kernel& kernel_;
@@ -384,12 +384,13 @@ double ulps(DType dtype, double a, double b) {
   const auto rank = [&](double x) {
     if (dtype == DType::f32) {
       const auto bits = std::bit_cast<int32_t>(static_cast<float>(x));
-      return static_cast<double>(bits < 0 ? std::numeric_limits<int32_t>::min() - int64_t{bits} : int64_t{bits});
+      return bits < 0 ? std::numeric_limits<int32_t>::min() - int64_t{bits} : int64_t{bits};
     }
     const auto bits = std::bit_cast<int64_t>(x);
-    return static_cast<double>(bits < 0 ? std::numeric_limits<int64_t>::min() - bits : bits);
+    return bits < 0 ? std::numeric_limits<int64_t>::min() - bits : bits;
   };
-  return std::fabs(rank(a) - rank(b));
+  const int64_t one = rank(a), other = rank(b);
+  return (one < 0) != (other < 0) ? std::fabs(static_cast<double>(one) - static_cast<double>(other)) : static_cast<double>(std::abs(one - other));
 }
 
 int64_t outermost(const Kernel& kernel, const std::vector<int64_t>& extents) { return kernel.outer == 0 ? 1 : value_of(kernel.loops[0], extents); }
