@@ -13,8 +13,9 @@ int check(const Options& options, std::ostream& out, std::ostream& err) {
   bool good = compilation.parse() && compilation.check();
   // Placement can still find a strategy that it cannot reach.
   if (good) good = compilation.graph().has_value();
+  if (good) good = compilation.finish_data();
   compilation.print_diagnostics(err);
-  if (!good) return 1;
+  if (!good) return compilation.failure_status();
 
   const sema::Program& program = *compilation.program;
   int64_t weights = 0;

@@ -77,7 +77,7 @@ int emit(const Options& options, std::ostream& out, std::ostream& err) {
     out << syntax::print(*compilation.ast);
     return stop(0);
   }
-  if (!compilation.check()) return stop(1);
+  if (!compilation.check()) return stop(compilation.failure_status());
   if (options.stage == "typed") {
     out << sema::print(*compilation.program);
     return stop(0);

@@ -12,6 +12,7 @@
 #include "compiler/sema/sema.h"
 #include "compiler/source/diagnostic.h"
 #include "compiler/syntax/ast.h"
+#include "runtime/data/idx.h"
 #include "runtime/data/source.h"
 #include "runtime/plan/plan.h"
 
@@ -30,13 +31,17 @@ class Compilation {
 
   /// Prints what the sink holds, errors and warnings, in order of place.
   void print_diagnostics(std::ostream& err);
+  /// The exit status of a compilation that failed: 2 where data files alone are at fault, else 1.
+  int failure_status() const;
 
   source::SourceSet sources;
   source::Sink sink;
   std::unique_ptr<syntax::Ast> ast;
   std::optional<sema::Program> program;
   /// Opened for sema, kept for training.
-  std::shared_ptr<data::Source> source(const sema::SourceSpec& spec);
+  std::shared_ptr<data::Source> source(const sema::SourceSpec& spec) const;
+  /// Waits until all data is read and checked; reports what is broken behind its header.
+  bool finish_data();
 
   source::FileId main_file;
   int cores() const;
@@ -47,7 +52,13 @@ class Compilation {
   const Options* options_;
   std::vector<std::unique_ptr<syntax::Ast>> library_;
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
-  std::vector<std::pair<std::string, std::shared_ptr<data::Source>>> sources_;
+  struct Opened {
+    std::string key;  ///< the printed spec
+    source::Range range;
+    std::shared_ptr<data::Source> source;
+  };
+  data::IdxFiles files_;
+  std::vector<Opened> opened_;
 };
 
 /// Reads a whole file. A Fault when it cannot be read.

@@ -1,0 +1,82 @@
+// dslc train: compile, then train in this process.
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/options.h"
+#include "compiler/driver/pipeline.h"
+#include "runtime/report/progress.h"
+#include "runtime/train/executor.h"
+#include "runtime/train/loop.h"
+
+namespace dtl::driver {
+namespace {
+
+std::unique_ptr<report::Progress> make_progress(const Options& options, std::ostream& out) {
+  if (options.json) return report::make_json(out);
+  if (options.quiet) return report::make_quiet(out);
+  if (&out == &std::cout && report::is_terminal(STDOUT_FILENO)) return report::make_live(out, [] { return report::terminal_width(STDOUT_FILENO); });
+  return report::make_plain(out);
+}
+
+std::string cache_directory(const Options& options) {
+  if (options.cache == "none") return {};
+  return options.cache.empty() ? codegen::default_cache_directory() : options.cache;
+}
+
+train::Job job_of(const sema::Program& program, const Compilation& compilation) {
+  train::Job job;
+  for (const sema::DataSplit& split : program.data.splits) job.splits.push_back({split.name, compilation.source(split.source)});
+  for (const sema::FieldInfo& field : program.fields) job.fields.push_back(field.name);
+  job.batch = program.data.batch;
+  job.shuffle = program.data.shuffle;
+  job.epochs = program.epochs;
+  job.steps = program.steps;
+  job.seed = program.seed;
+  return job;
+}
+
+}  // namespace
+
+int train(const Options& options, std::ostream& out, std::ostream& err) {
+  const auto begin = std::chrono::steady_clock::now();
+  Compilation compilation(options);
+  std::optional<plan::Plan> plan;
+  if (compilation.parse() && compilation.check()) plan = compilation.plan();
+  if (!plan) {
+    compilation.print_diagnostics(err);
+    return compilation.failure_status();
+  }
+
+  // Data is decoded by threads of its own meanwhile.
+  codegen::Jit jit({.cache_directory = cache_directory(options), .threads = compilation.cores()});
+  const train::Topology topology = train::topology_of(*plan, compilation.cores());
+  plan::Executable executable{std::move(*plan), {}};
+  executable.kernels = jit.compile(executable.plan.kernels);
+  const bool read = compilation.finish_data();
+  compilation.print_diagnostics(err);
+  if (!read) return compilation.failure_status();
+
+  const sema::Program& program = *compilation.program;
+  const train::Job job = job_of(program, compilation);
+  train::Executor executor(executable, topology);
+  const std::unique_ptr<report::Progress> progress = make_progress(options, out);
+  report::Start start;
+  start.program = options.file;
+  start.strategy = program.strategy.name;
+  start.replicas = topology.replicas;
+  start.threads_per_replica = topology.threads_per_replica;
+  start.batch = job.batch;
+  for (const train::Split& split : job.splits) start.splits.emplace_back(split.name, split.source->examples());
+  start.epochs = job.epochs;
+  start.steps = job.steps;
+  start.kernels_compiled = jit.stats().compiled;
+  start.kernels_from_cache = jit.stats().from_cache;
+  start.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  progress->start(start);
+  return train::train(executor, job, *progress).interrupted ? 130 : 0;
+}
+
+}  // namespace dtl::driver
