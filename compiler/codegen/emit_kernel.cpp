@@ -18,7 +18,7 @@ using llvm::Value;
 KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Host& host, llvm::Function& function)
     : kernel_(kernel),
       analysis_(kernel),
-      schedule_(make_schedule(kernel, analysis_, host.lanes(has_f64(kernel)))),
+      schedule_(make_schedule(kernel, analysis_, host.lanes(varies_in_f64(kernel, analysis_)))),
       function_(function),
       b_(function.getContext()),
       scalar_(b_, host, schedule_.lanes),

@@ -202,26 +202,22 @@ Value* ScalarEmitter::cast(DType from, DType to, Value* x) {
   return natural ? b_.CreateZExtOrTrunc(x, type) : b_.CreateSExtOrTrunc(x, type);
 }
 
-/// Philox 4×32-10 as in runtime/plan/philox.h, all lanes at once.
+/// Philox 4×32-10 as in runtime/plan/philox.h, all lanes at once. Each 32-bit word is the lower half of an i64 whose upper
+/// half may hold anything: a product of lower halves is one instruction, and nothing is packed between rounds.
 Value* ScalarEmitter::uniform(const Instruction& it, std::span<Value* const> args) {
-  const auto low = [&](Value* x) { return b_.CreateTrunc(x, type_like(x, b_.getInt32Ty())); };
-  const auto high = [&](Value* x) { return b_.CreateTrunc(b_.CreateLShr(x, integer(32, x)), type_like(x, b_.getInt32Ty())); };
-  const auto wide = [&](Value* x) { return b_.CreateZExt(x, type_like(x, b_.getInt64Ty())); };
-  const auto word = [&](Value* like, uint64_t value) { return llvm::ConstantInt::get(like->getType(), value); };
+  const auto word = [&](uint64_t value) { return llvm::ConstantInt::get(args[2]->getType(), value); };
+  const auto low = [&](Value* x) { return b_.CreateAnd(x, word(0xFFFFFFFF)); };
+  const auto high = [&](Value* x) { return b_.CreateLShr(x, word(32)); };
   const auto stream = static_cast<uint64_t>(it.number);
-  std::array<Value*, 4> counter = {low(args[2]), high(args[2]), low(args[1]), nullptr};
-  counter[3] = word(counter[0], stream >> 32);
-  std::array<Value*, 2> key = {low(args[0]), high(args[0])};
-  key[0] = b_.CreateXor(key[0], word(key[0], stream & 0xFFFFFFFF));
+  std::array<Value*, 4> counter = {args[2], high(args[2]), args[1], word(stream >> 32)};
+  std::array<Value*, 2> key = {b_.CreateXor(args[0], word(stream & 0xFFFFFFFF)), high(args[0])};
   for (int round = 0; round < 10; ++round) {
-    Value* w0 = wide(counter[0]);
-    Value* w2 = wide(counter[2]);
-    Value* a = b_.CreateMul(w0, word(w0, 0xD2511F53));
-    Value* b = b_.CreateMul(w2, word(w2, 0xCD9E8D57));
-    counter = {b_.CreateXor(b_.CreateXor(high(b), counter[1]), key[0]), low(b), b_.CreateXor(b_.CreateXor(high(a), counter[3]), key[1]), low(a)};
-    key = {b_.CreateAdd(key[0], word(key[0], 0x9E3779B9)), b_.CreateAdd(key[1], word(key[1], 0xBB67AE85))};
+    Value* a = b_.CreateMul(low(counter[0]), word(0xD2511F53));
+    Value* b = b_.CreateMul(low(counter[2]), word(0xCD9E8D57));
+    counter = {b_.CreateXor(b_.CreateXor(high(b), counter[1]), key[0]), b, b_.CreateXor(b_.CreateXor(high(a), counter[3]), key[1]), a};
+    key = {b_.CreateAdd(key[0], word(0x9E3779B9)), b_.CreateAdd(key[1], word(0xBB67AE85))};
   }
-  Value* bits = b_.CreateLShr(counter[0], word(counter[0], 8));
+  Value* bits = b_.CreateTrunc(b_.CreateLShr(low(counter[0]), word(8)), type_like(args[2], b_.getInt32Ty()));
   Value* real = b_.CreateSIToFP(bits, type_like(bits, element(it.dtype)));  // 24 bits: never negative, and exact
   return b_.CreateFMul(real, number(0x1p-24, real));
 }
@@ -229,9 +225,10 @@ Value* ScalarEmitter::uniform(const Instruction& it, std::span<Value* const> arg
 Value* ScalarEmitter::function(const char* name, std::span<Value* const> args) {
   const bool alone = !args[0]->getType()->isVectorTy();
   const bool wide = args[0]->getType()->getScalarType()->isDoubleTy();
-  // As many lanes as a vector register holds, and at least as many as libmvec's narrowest function takes.
+  // The kernel's lanes, but no fewer than libmvec's narrowest function takes and no more than a vector holds: a scalar f64
+  // may stand beside lanes of f32.
   const int narrowest = wide ? 2 : 4;
-  const int width = std::max(lanes_, narrowest);
+  const int width = std::min(std::max(lanes_, narrowest), host_.lanes(wide));
   std::vector<Value*> vectors;
   for (Value* arg : args) {
     if (alone) {

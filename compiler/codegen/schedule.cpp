@@ -2,6 +2,7 @@
 #include "compiler/codegen/schedule.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/source/check.h"
 
@@ -88,9 +89,12 @@ Motion Analysis::motion(int32_t operand, const std::vector<int32_t>& indices, in
   return {Motion::Kind::strided, stride};
 }
 
-bool has_f64(const Kernel& kernel) {
-  const auto wide = [](const auto& part) { return part.dtype == DType::f64; };
-  return std::any_of(kernel.body.begin(), kernel.body.end(), wide) || std::any_of(kernel.operands.begin(), kernel.operands.end(), wide);
+bool varies_in_f64(const Kernel& kernel, const Analysis& analysis) {
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Facts& facts = analysis[static_cast<int32_t>(i)];
+    if (kernel.body[i].dtype == DType::f64 && (facts.loops != 0 || facts.reduced)) return true;
+  }
+  return false;
 }
 
 namespace {
@@ -113,6 +117,7 @@ double cycles_of(const Instruction& it) {
   __builtin_unreachable();
 }
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kGuessedExtent = 64;  ///< of a loop whose trips are known at run time
 
 class Chooser {
@@ -121,8 +126,8 @@ class Chooser {
     for (const auto& size : kernel.loops) trips_.push_back(static_cast<double>(size.scale) * (size.slot < 0 ? 1 : kGuessedExtent));
   }
 
-  /// Cycles of a stage with these lanes over all outer iterations; nothing if they do not fit.
-  std::optional<double> cost(size_t at, int32_t loop, bool column) const {
+  /// Cycles of a stage with these lanes over all outer iterations; kNever if they do not fit.
+  double cost(size_t at, int32_t loop, bool column) const {
     const Stage& stage = kernel_.stages[at];
     const auto varying = analysis_.varying(loop, column);
     double result = 0;
@@ -131,7 +136,7 @@ class Chooser {
     for (const auto& reduction : stage.reductions) todo.push_back(reduction.value);
     for (const auto& store : stage.stores) {
       const Motion motion = analysis_.motion(store.operand, store.indices, loop, varying);
-      if (loop >= 0 && motion.kind == Motion::Kind::fixed) return std::nullopt;  // the lanes would write one place
+      if (loop >= 0 && motion.kind == Motion::Kind::fixed) return kNever;  // the lanes would write one place
       result += every(stage, loop) * (motion.kind == Motion::Kind::strided && motion.stride == 1 ? 1.0 : lanes_ * 1.2);
       todo.push_back(store.value);
       todo.insert(todo.end(), store.indices.begin(), store.indices.end());
@@ -208,20 +213,18 @@ Schedule make_schedule(const Kernel& kernel, const Analysis& analysis, int lanes
   const Chooser chooser(kernel, analysis, lanes);
   Schedule result;
   result.lanes = lanes;
-  double rows = 0;
-  std::optional<double> columns = kernel.outer > 0 ? std::optional(0.0) : std::nullopt;
+  double rows = 0, columns = kernel.outer > 0 ? 0 : kNever;
   for (size_t at = 0; at < kernel.stages.size(); ++at) {
     const Stage& stage = kernel.stages[at];
-    const std::optional<double> plain = chooser.cost(at, -1, false);
-    const std::optional<double> inner = stage.loops.empty() ? std::nullopt : chooser.cost(at, stage.loops.back(), false);
-    const bool use_inner = inner && *inner < *plain;
+    const double plain = chooser.cost(at, -1, false);
+    const double inner = stage.loops.empty() ? kNever : chooser.cost(at, stage.loops.back(), false);
+    const bool use_inner = inner < plain;
     result.loops.push_back(use_inner ? stage.loops.back() : -1);
     result.units.push_back(use_inner ? units_for(stage.reductions.size(), chooser.heavy(stage)) : 1);
-    rows += use_inner ? *inner : *plain;
-    const std::optional<double> column = columns ? chooser.cost(at, kernel.outer - 1, true) : std::nullopt;
-    columns = column ? std::optional(*columns + *column) : std::nullopt;
+    rows += std::min(inner, plain);
+    if (columns < kNever) columns += chooser.cost(at, kernel.outer - 1, true);
   }
-  result.column = columns && *columns < rows;
+  result.column = columns < rows;
   if (result.column) {
     size_t reductions = 0;
     bool heavy = false;

@@ -55,7 +55,7 @@ struct Schedule {
 };
 Schedule make_schedule(const kernel::Kernel& kernel, const Analysis& analysis, int lanes);
 
-/// Does any value have eight bytes as a float? Then lanes are counted for f64.
-bool has_f64(const kernel::Kernel& kernel);
+/// Does an f64 change with a loop? Then lanes are counted for f64; a scalar computed once in f64 is no reason to.
+bool varies_in_f64(const kernel::Kernel& kernel, const Analysis& analysis);
 
 }  // namespace dtl::codegen

@@ -515,3 +515,76 @@ stage []
 )",
                {5}, kExact, [](size_t, int64_t i) { return static_cast<double>(i % 256); });
 }
+
+TEST_CASE("scalars in f64 beside lanes of f32: Adam's update as the standard library writes it") {
+  const std::string text = R"(operand 0 f32[$0]
+operand 1 f32[$0]
+operand 2 f32[$0]
+operand 3 f32[$0]
+operand 4 i64[]
+operand 5 f32[$0] written
+operand 6 f32[$0] written
+operand 7 f32[$0] written
+outer 0 $0
+%0 = loop i64 0
+%1 = load f32 0[%0]
+%2 = load f32 1[%0]
+%3 = load f32 2[%0]
+%4 = load f32 3[%0]
+%5 = load i64 4[]
+%6 = cast f64 %5
+%7 = constant f64 0.9
+%8 = constant f64 0.999
+%9 = constant f64 1.0
+%10 = power f64 %7, %6
+%11 = power f64 %8, %6
+%12 = subtract f64 %9, %10
+%13 = subtract f64 %9, %11
+%14 = divide f64 %9, %12
+%15 = sqrt f64 %13
+%16 = divide f64 %9, %15
+%17 = cast f32 %14
+%18 = cast f32 %16
+%19 = constant f32 0.9
+%20 = constant f32 0.1
+%21 = constant f32 0.999
+%22 = constant f32 0.001
+%23 = multiply f32 %19, %2
+%24 = multiply f32 %20, %4
+%25 = add f32 %23, %24
+%26 = multiply f32 %4, %4
+%27 = multiply f32 %21, %3
+%28 = multiply f32 %22, %26
+%29 = add f32 %27, %28
+%30 = multiply f32 %17, %25
+%31 = sqrt f32 %29
+%32 = multiply f32 %18, %31
+%33 = constant f32 1e-08
+%34 = add f32 %32, %33
+%35 = divide f32 %30, %34
+%36 = multiply f32 %22, %35
+%37 = subtract f32 %1, %36
+stage []
+  store 5[%0] %37
+  store 6[%0] %25
+  store 7[%0] %29
+)";
+  const auto fill = [](size_t k, int64_t i) { return k == 4 ? 3.0 : k == 2 ? 0.01 * static_cast<double>(i % 17) : 0.1 * static_cast<double>(i % 23) - 1; };
+  for (const int64_t n : kSizes) check_kernel(text, {n}, {1e-5, 1e-6}, fill);
+  // A scalar in f64 is stored to every element of an f64 operand by lanes of f32.
+  check_kernel(R"(operand 0 f64[]
+operand 1 f32[$0]
+operand 2 f64[$0] written
+operand 3 f32[$0] written
+outer 0 $0
+%0 = loop i64 0
+%1 = load f64 0[]
+%2 = exp f64 %1
+%3 = load f32 1[%0]
+%4 = exp f32 %3
+stage []
+  store 2[%0] %2
+  store 3[%0] %4
+)",
+               {37}, {1e-6, 0});
+}
