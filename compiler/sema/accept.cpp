@@ -27,7 +27,7 @@ std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, b
       if (Binding* binding = types.scope->find(expr.name)) {
         if (auto dim = as_dim(binding->value)) return dim;
       } else if (const syntax::Decl* decl = types.scope->globals().find(expr.name); decl && decl->kind == syntax::DeclKind::param) {
-        if (auto dim = as_dim(declared(*decl, expr.range))) return dim;
+        if (auto dim = as_dim(declared(*decl))) return dim;
       }
       if (fresh) *fresh = true;
       return std::nullopt;
@@ -239,7 +239,7 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
         mismatch(value, type, types, what, range);
         return false;
       }
-      if (!reporter_.first(diag::unknown_type.code, type.range)) return false;
+      if (!reporter_.first(diag::unknown_type, type.range)) return false;
       auto reported = reporter_.report(type.range, diag::unknown_type, type.name);
       std::vector<std::string> known = names;
       for (const char* dtype : {"f64", "f32", "i64", "i32", "u8", "i8", "bf16", "f16"}) known.emplace_back(dtype);

@@ -21,7 +21,7 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
     }
     if (last && wants_result) {
       result = std::move(value);
-    } else if (value.ok() && !value.is(ValueKind::unit) && reporter_.first(diag::unused_value.code, item.range)) {
+    } else if (value.ok() && !value.is(ValueKind::unit) && reporter_.first(diag::unused_value, item.range)) {
       reporter_.report(item.range, diag::unused_value).help("name it with `let`, or remove it");
     }
   }
@@ -66,7 +66,7 @@ void Evaluator::require(const Item& item, Scope* scope) {
     if (expr->kind != syntax::ExprKind::name) continue;
     Binding* binding = scope->find(expr->name);
     const syntax::Decl* decl = binding ? nullptr : scope->globals().find(expr->name);
-    const Value value = binding ? binding->value : decl && decl->kind == DeclKind::param ? declared(*decl, expr->range) : Value();
+    const Value value = binding ? binding->value : decl && decl->kind == DeclKind::param ? declared(*decl) : Value();
     if (value.is_number() || value.is(ValueKind::boolean) || value.is(ValueKind::text)) {
       reported.note(value.origin, fmt::format("`{}` is {}", expr->name, describe(value)));
     }
@@ -209,7 +209,7 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
 
 void Evaluator::warn_unused_weights(Scope* scope) {
   for (const Binding& binding : scope->bindings()) {
-    if (binding.kind == Binding::Kind::weight && !binding.used && reporter_.first(diag::unused_weight.code, binding.range)) {
+    if (binding.kind == Binding::Kind::weight && !binding.used && reporter_.first(diag::unused_weight, binding.range)) {
       reporter_.report(binding.range, diag::unused_weight, binding.name).help("remove it, or use it in the result");
     }
   }

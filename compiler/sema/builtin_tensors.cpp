@@ -135,7 +135,11 @@ Value run_operator(BuiltinCall& call) { return call.evaluator.binary(std::string
 
 Value run_logical_not(BuiltinCall& call) { return Value::of_tensor(call.evaluator.emitter().logical("logical_not", {at(call, 0)}, call.range, "logical_not")); }
 
-Value run_select(BuiltinCall& call) { return Value::of_tensor(call.evaluator.emitter().select(at(call, 0), at(call, 1), at(call, 2), call.range)); }
+Value run_select(BuiltinCall& call) {
+  // A condition known at compile time chooses before anything is computed.
+  if (at(call, 0).value.is(ValueKind::boolean)) return at(call, at(call, 0).value.boolean ? 1 : 2).value;
+  return Value::of_tensor(call.evaluator.emitter().select(at(call, 0), at(call, 1), at(call, 2), call.range));
+}
 
 Value run_cast(BuiltinCall& call) {
   const auto to = dtype(call, 1, DType::f32);
@@ -199,7 +203,7 @@ Value run_reshape(BuiltinCall& call) {
     }
     const auto left = all.divided_by(rest);
     if (!left) {
-      call.evaluator.reporter().report(call.range, diag::elements_differ, call.evaluator.emitter().type(x).str(), "the shape", all.str(), rest.str());
+      call.evaluator.reporter().report(call.range, diag::elements_differ, call.evaluator.emitter().type(x).str(), types::str(*to), all.str(), rest.str());
       return {};
     }
     *open = *left;

@@ -54,7 +54,7 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
     }
     const auto it = std::find(names.begin(), names.end(), arg.name->text);
     if (it == names.end()) {
-      if (reporter_.first(diag::unknown_argument.code, arg.name->range)) {
+      if (reporter_.first(diag::unknown_argument, arg.name->range)) {
         auto reported = reporter_.report(arg.name->range, diag::unknown_argument, callee, arg.name->text);
         if (auto near = nearest(arg.name->text, names)) {
           reported.help("did you mean `" + *near + "`?");
@@ -132,6 +132,7 @@ bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const 
 }
 
 Scope* Evaluator::bind_hyper(const Decl& decl, const Args& args, Range range) {
+  entered.insert(&decl);
   const auto slots = bind(names_of(decl.hyper), args, decl.name.text, range, decl.name.range);
   if (!slots) return nullptr;
   CallTypes types;
@@ -358,6 +359,7 @@ Value Evaluator::call_layer(const Closure& closure, const Args& args, Range rang
 }
 
 Value Evaluator::run_declared(const Decl& decl, Activation& activation, Range range) {
+  entered.insert(&decl);
   if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return {};
   Reporter::Call call(reporter_, decl.name.text, range);
   Activation* outer = std::exchange(activation_, &activation);

@@ -218,7 +218,7 @@ void check_entries(Evaluator& evaluator, const Decl& decl) {
     const auto near = nearest(name.text, dataset_fields());
     const bool is_source = item->kind == ItemKind::assign && value && value->kind == ExprKind::call && is_source_name(value->items[0]->name);
     if (is_source && !near) continue;
-    if (!reporter.first(diag::unknown_setting.code, name.range)) continue;
+    if (!reporter.first(diag::unknown_setting, name.range)) continue;
     auto reported = reporter.report(name.range, diag::unknown_setting, name.text, "a dataset");
     if (near) {
       reported.help("did you mean `" + *near + "`?");

@@ -141,6 +141,10 @@ bool mentions_share(const Dims& dims) {
 }  // namespace
 
 Tensor Emitter::emit(std::string_view op, std::span<const Tensor> operands, types::Attrs attrs, Range range, bool lead, std::string_view user) {
+  if (!context_) {
+    reporter_->report(range, diag::misplaced, "a tensor", "made here: settings are known before the first step").help("numbers and lists of numbers are settings");
+    return {};
+  }
   std::vector<int32_t> ids;
   std::vector<TensorType> operand_types;
   bool is_local = false;

@@ -273,6 +273,7 @@ Tensor Emitter::stop_gradient(Tensor x, Range range) {
 }
 
 Tensor Emitter::uniform(const Dims& dims, DType dtype, const std::string& instance, Range range) {
+  if (!context_) return emit("uniform", {}, {}, range, false);  // reports that there is no place for tensors
   const std::string& path = context_->stream_path.empty() ? instance : context_->stream_path;
   const int use = context_->random_uses[path]++;
   const int64_t stream = stream_of(use == 0 ? path : fmt::format("{}#{}", path, use));

@@ -22,7 +22,7 @@ std::string Evaluator::shown(const Value& value) const {
 // ---- names
 
 void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope) {
-  if (!reporter_.first(diag::unknown_name.code, range)) return;
+  if (!reporter_.first(diag::unknown_name, range)) return;
   auto reported = reporter_.report(range, diag::unknown_name, name);
   std::vector<std::string> known = scope->names();
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
@@ -93,7 +93,7 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
   return {};
 }
 
-Value Evaluator::declared(const Decl& decl, Range range) {
+Value Evaluator::declared(const Decl& decl) {
   if (auto known = declared_.find(&decl); known != declared_.end()) return known->second;
   if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return declared_[&decl] = {};
   Closure closure;
@@ -101,17 +101,21 @@ Value Evaluator::declared(const Decl& decl, Range range) {
   closure.library = in_library(decl);
   Value value = Value::of_closure(ValueKind::declared, std::move(closure)).at(decl.name.range);
   Scope* root = in_library(decl) ? library_root : file_root;
+  entered.insert(&decl);
+  // Whoever asks first, it is worth the same: settings see no tensors of the body that is being built.
+  BodyContext* outer = emitter_.enter(nullptr);
   if (decl.kind == DeclKind::param) {
     const auto set = param_overrides.find(&decl);
     const Expr* expr = set != param_overrides.end() ? set->second->value : decl.value;
-    if (!expr) {
-      reporter_.report(decl.name.range, diag::missing_setting, "the param `" + decl.name.text + "`", "a value");
-      return declared_[&decl] = {};
-    }
-    value = evaluate_as(*expr, root, decl.type).at(expr->range);
     CallTypes types;
     types.scope = root;
-    if (value.ok() && decl.type && !accept(value, *decl.type, types, "`" + decl.name.text + "`", expr->range, true)) value = {};
+    if (!expr) {
+      reporter_.report(decl.name.range, diag::missing_setting, "the param `" + decl.name.text + "`", "a value").help("`--set " + decl.name.text + "=…` sets it");
+      value = {};
+    } else {
+      value = evaluate_as(*expr, root, decl.type).at(expr->range);
+      if (value.ok() && decl.type && !accept(value, *decl.type, types, "`" + decl.name.text + "`", expr->range, true)) value = {};
+    }
   } else if (decl.kind == DeclKind::import_file) {
     reporter_.report(decl.range, diag::not_supported_yet, "`import`");
     value = {};
@@ -129,7 +133,7 @@ Value Evaluator::declared(const Decl& decl, Range range) {
     reporter_.report(decl.value->range, diag::not_supported_yet, "`with`");
     value = {};
   }
-  (void)range;
+  emitter_.enter(outer);
   return declared_[&decl] = value;
 }
 
@@ -458,6 +462,10 @@ Value Evaluator::to_local(const Value& value, Range range) {
 }
 
 Value Evaluator::per_replica(const Expr& expr, Scope* scope) {
+  if (!emitter_.has_context()) {
+    reporter_.report(expr.range, diag::misplaced, "`per_replica`", "here: it stands in a step, a model or a layer");
+    return {};
+  }
   BodyContext& context = emitter_.context();
   if (context.region_start || context.per_example || context.initial || context.optimizer) {
     reporter_.report(expr.range, diag::misplaced, "`per_replica`", context.region_start ? "inside another `per_replica`" : "here: it stands in a step, a model or a layer");

@@ -74,7 +74,7 @@ class Evaluator {
 
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
   void unknown_name(const std::string& name, source::Range range, Scope* scope);
-  Value declared(const syntax::Decl& decl, source::Range range);
+  Value declared(const syntax::Decl& decl);
 
   // ---- expressions
   Value evaluate(const syntax::Expr& expr, Scope* scope);
@@ -116,6 +116,9 @@ class Evaluator {
   const Options& options() const { return options_; }
   Scopes& scopes() { return scopes_; }
   Instance* instance() { return instance_; }
+  /// Layers called from here on belong to this instance, until the return value is given back.
+  Instance* enter_instance(Instance* instance) { return std::exchange(instance_, instance); }
+  std::set<const syntax::Decl*> entered;  ///< declarations that a value was made of so far
   StepFrame* step = nullptr;
   /// What a value is, a tensor with its type.
   std::string shown(const Value& value) const;

@@ -17,7 +17,7 @@ Reporter::Place Reporter::user_place(source::Range range) const {
   return {range, {}};
 }
 
-bool Reporter::first(int code, source::Range range, source::Range inner) {
+bool Reporter::fresh(int code, source::Range range, source::Range inner) {
   return told_.insert({code, range.file.index, range.begin, range.end, inner.begin}).second;
 }
 

@@ -34,13 +34,21 @@ class Reporter {
   source::Reported report(source::Range range, const source::Diag<Args...>& diag, const std::type_identity_t<Args>&... args) {
     const Place place = user_place(range);
     source::Reported reported = sink_->report(place.range, diag, args...);
-    if (!place.callee.empty() && first(diag.code, place.range, range)) reported.note(range, "inside `" + place.callee + "`, here");
+    if (diag.severity == source::Severity::error) ++errors_;
+    if (!place.callee.empty() && fresh(diag.code, place.range, range)) reported.note(range, "inside `" + place.callee + "`, here");
     return reported;
   }
-  /// Names are looked up by two walks; a mistake of one place is told once.
-  bool first(int code, source::Range range, source::Range inner = {});
+  /// Names are looked up by two walks, bodies are instantiated again and again; a mistake of one place is told once. False
+  /// where it was told before; an error counts all the same.
+  template <class... Args>
+  bool first(const source::Diag<Args...>& diag, source::Range range) {
+    if (fresh(diag.code, range, {})) return true;
+    if (diag.severity == source::Severity::error) ++errors_;
+    return false;
+  }
   bool has_errors() const { return sink_->has_errors(); }
-  int errors() const { return sink_->errors(); }
+  /// How often an error was reported, told again or not: whether something went wrong since is a difference of two counts.
+  int errors() const { return errors_; }
   source::Sink& sink() { return *sink_; }
 
  private:
@@ -53,8 +61,11 @@ class Reporter {
     std::string callee;  ///< empty where the range is the user's own
   };
   Place user_place(source::Range range) const;
+  /// Whether this is the first time.
+  bool fresh(int code, source::Range range, source::Range inner);
 
   source::Sink* sink_;
+  int errors_ = 0;
   std::vector<int32_t> library_;
   std::vector<Entry> calls_;
   std::set<std::tuple<int, int32_t, int32_t, int32_t, int32_t>> told_;

@@ -55,7 +55,7 @@ class StrategyReader {
         const syntax::Ident& name = item.names[0];
         const std::vector<std::string>& known = strategy_fields();
         if (std::find(known.begin(), known.end(), name.text) == known.end()) {
-          if (!reporter_.first(diag::unknown_setting.code, name.range)) return;
+          if (!reporter_.first(diag::unknown_setting, name.range)) return;
           auto reported = reporter_.report(name.range, diag::unknown_setting, name.text, "a strategy");
           if (auto near = nearest(name.text, known)) {
             reported.help("did you mean `" + *near + "`?");
@@ -212,48 +212,45 @@ class StrategyReader {
   }
 
   void read_communication(const Expr& expr) {
-    static const std::vector<std::string> fields = {"first_bucket", "bucket", "overlap", "compress", "timeout"};
-    if (expr.kind != ExprKind::record) {
-      const Value value = evaluator_.evaluate(expr, scope_);
-      if (value.ok()) reporter_.report(expr.range, diag::setting_type, "`communication`", "a record", evaluator_.shown(value));
+    const Value record = evaluator_.evaluate(expr, scope_);
+    if (!record.ok()) return;
+    if (!record.is(ValueKind::record)) {
+      reporter_.report(expr.range, diag::setting_type, "`communication`", "a record", evaluator_.shown(record));
       return;
     }
-    for (const syntax::Argument& argument : expr.arguments) {
-      if (!argument.name) {
-        reporter_.report(argument.value->range, diag::record_needs_names).help("write `name = value`");
-        continue;
-      }
-      const std::string& name = argument.name->text;
-      if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
-        auto reported = reporter_.report(argument.name->range, diag::unknown_setting, name, "`communication`");
-        if (auto near = nearest(name, fields)) {
-          reported.help("did you mean `" + *near + "`?");
-        } else {
-          reported.help("it has " + enumerate(fields));
-        }
-        continue;
-      }
-      const Value value = evaluator_.evaluate(*argument.value, scope_);
-      if (!value.ok()) continue;
-      types::Communication& communication = result_.communication;
-      const std::string what = "`" + name + "`";
-      if (name == "overlap") {
-        if (value.is(ValueKind::boolean)) {
-          communication.overlap = value.boolean;
-        } else {
-          reporter_.report(argument.value->range, diag::setting_type, what, "a bool", evaluator_.shown(value));
-        }
-      } else if (name == "compress") {
-        if (!value.is(ValueKind::none)) reporter_.report(argument.value->range, diag::not_supported_yet, "compressed communication");
+    for (size_t i = 0; i < record.items->size(); ++i) read_option((*record.names)[i], (*record.items)[i], expr);
+  }
+
+  void read_option(const std::string& name, const Value& value, const Expr& record) {
+    static const std::vector<std::string> fields = {"first_bucket", "bucket", "overlap", "compress", "timeout"};
+    const Range range = value.origin.known() ? value.origin : record.range;
+    if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
+      auto reported = reporter_.report(range, diag::unknown_setting, name, "`communication`");
+      if (auto near = nearest(name, fields)) {
+        reported.help("did you mean `" + *near + "`?");
       } else {
-        const std::string unit = name == "timeout" ? "duration" : "size";
-        if (!value.is(ValueKind::quantity) || value.text != unit) {
-          reporter_.report(argument.value->range, diag::setting_type, what, name == "timeout" ? "a duration such as `30s`" : "a size such as `25MB`", evaluator_.shown(value));
-        } else if (name == "timeout") {
-          communication.timeout_seconds = value.number;
-        } else {
-          (name == "bucket" ? communication.bucket : communication.first_bucket) = static_cast<int64_t>(value.number);
-        }
+        reported.help("it has " + enumerate(fields));
+      }
+      return;
+    }
+    types::Communication& communication = result_.communication;
+    const std::string what = "`" + name + "`";
+    if (name == "overlap") {
+      if (value.is(ValueKind::boolean)) {
+        communication.overlap = value.boolean;
+      } else {
+        reporter_.report(range, diag::setting_type, what, "a bool", evaluator_.shown(value));
+      }
+    } else if (name == "compress") {
+      if (!value.is(ValueKind::none)) reporter_.report(range, diag::not_supported_yet, "compressed communication");
+    } else {
+      const std::string unit = name == "timeout" ? "duration" : "size";
+      if (!value.is(ValueKind::quantity) || value.text != unit) {
+        reporter_.report(range, diag::setting_type, what, name == "timeout" ? "a duration such as `30s`" : "a size such as `25MB`", evaluator_.shown(value));
+      } else if (name == "timeout") {
+        communication.timeout_seconds = value.number;
+      } else {
+        (name == "bucket" ? communication.bucket : communication.first_bucket) = static_cast<int64_t>(value.number);
       }
     }
   }

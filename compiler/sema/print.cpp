@@ -1,0 +1,176 @@
+// Text of a Program: the `typed` stage. Data, strategy and variables first, then each body, one line a statement.
+#include "compiler/sema/program.h"
+
+namespace dtl::sema {
+namespace {
+
+std::string type_of(DType dtype, const std::vector<int64_t>& shape) {
+  types::TensorType type{dtype, {}};
+  for (const int64_t dim : shape) type.dims.emplace_back(dim);
+  return type.str();
+}
+
+std::string stage_text(const SourceStage& stage) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const auto& [name, value] : stage.strings) add(fmt::format("{} = \"{}\"", name, value));
+  for (const auto& [name, value] : stage.integers) add(name == "count" ? std::to_string(value) : fmt::format("{} = {}", name, value));
+  for (const SourceStage::Field& field : stage.fields) {
+    const std::string bounds = field.generator == "integers" ? fmt::format("{}, {}, ", field.low, field.high) : std::string();
+    add(fmt::format("{} = {}({}[{}])", field.name, field.generator, bounds, fmt::join(field.shape, ", ")));
+  }
+  return stage.function + "(" + text + ")";
+}
+
+/// Writes one body. Values are `%name`, numbered where a name recurs.
+class BodyPrinter {
+ public:
+  BodyPrinter(const Body& body, const Program& program) : body_(body), program_(program) {
+    std::map<std::string, int> uses;
+    for (const TypedValue& value : body.values) {
+      const std::string name = value.name.empty() ? "value" : value.name;
+      const int use = uses[name]++;
+      names_.push_back(use == 0 ? "%" + name : fmt::format("%{}.{}", name, use));
+    }
+  }
+
+  std::string print() {
+    for (const Statement& statement : body_.statements) print(statement);
+    return std::move(text_);
+  }
+
+  const std::string& name(int32_t value) const { return names_[static_cast<size_t>(value)]; }
+
+ private:
+  void line(const std::string& text) { text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+
+  std::string result(const Statement& statement) const {
+    std::string text;
+    for (const int32_t id : statement.results) {
+      const TypedValue& value = body_.values[static_cast<size_t>(id)];
+      text += fmt::format("{}{}: {}{}", text.empty() ? "" : ", ", name(id), value.type.str(), value.local ? " local" : "");
+    }
+    return text;
+  }
+
+  void print(const Statement& statement) {
+    switch (statement.kind) {
+      case StatementKind::op: {
+        std::string operands;
+        for (const int32_t operand : statement.operands) operands += (operands.empty() ? "" : ", ") + name(operand);
+        line(fmt::format("{} = {}({}){}", result(statement), statement.op, operands, statement.attrs.empty() ? "" : " " + statement.attrs.str()));
+        return;
+      }
+      case StatementKind::input: line(result(statement) + " = input " + statement.path); return;
+      case StatementKind::read_weight: line(result(statement) + " = weight " + program_.weights[static_cast<size_t>(statement.index)].path); return;
+      case StatementKind::read_state: line(result(statement) + " = state " + program_.states[static_cast<size_t>(statement.index)].path); return;
+      case StatementKind::write_state:
+        line(fmt::format("state {} <- {}", program_.states[static_cast<size_t>(statement.index)].path, name(statement.operands[0])));
+        return;
+      case StatementKind::read_updates: line(result(statement) + " = updates"); return;
+      case StatementKind::read_seed: line(result(statement) + " = seed"); return;
+      case StatementKind::minimize: line(fmt::format("minimize {} at site {}", name(statement.operands[0]), statement.index)); return;
+      case StatementKind::report: line(fmt::format("report {} = {}", statement.path, name(statement.operands[0]))); return;
+      case StatementKind::enter:
+        line(statement.path + " {");
+        ++indent_;
+        return;
+      case StatementKind::leave:
+        --indent_;
+        line("}");
+        return;
+    }
+  }
+
+  const Body& body_;
+  const Program& program_;
+  std::vector<std::string> names_;
+  std::string text_;
+  int indent_ = 1;
+};
+
+/// An initial value as one expression; casts and broadcasts are left out.
+std::string init_text(const Body& body, int32_t value, const Program& program) {
+  for (const Statement& statement : body.statements) {
+    if (statement.results.empty() || statement.results[0] != value) continue;
+    if (statement.kind == StatementKind::read_seed) return "seed";
+    if (statement.kind == StatementKind::read_weight) return program.weights[static_cast<size_t>(statement.index)].path;
+    if (statement.op == "constant") return fmt::format("{}", statement.attrs.get<double>("value"));
+    if (statement.op == "broadcast" || statement.op == "cast") return init_text(body, statement.operands[0], program);
+    if (statement.op == "uniform") return "uniform()";  // keyed by the seed and the path
+    std::string operands;
+    for (const int32_t operand : statement.operands) operands += (operands.empty() ? "" : ", ") + init_text(body, operand, program);
+    return statement.op + "(" + operands + ")";
+  }
+  return "?";
+}
+
+std::string variables_text(std::string_view title, const std::vector<Variable>& variables, const Program& program) {
+  if (variables.empty()) return {};
+  std::string text = fmt::format("\n{}\n", title);
+  for (const Variable& variable : variables) text += fmt::format("  {}: {} = {}\n", variable.path, variable.type.str(), init_text(variable.init, variable.init_value, program));
+  return text;
+}
+
+/// Equal rules, whatever the shapes of their weights.
+bool alike(const Body& a, const Body& b) {
+  return std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(), [](const Statement& x, const Statement& y) {
+    return x.kind == y.kind && x.op == y.op && x.operands == y.operands && x.results == y.results;
+  });
+}
+
+/// Updates with the same rule are written once, for the first weight.
+std::string site_text(const MinimizeSite& site, size_t index, const Program& program) {
+  std::string text = fmt::format("\nsite {}: {} weights\n", index, site.updates.size());
+  std::vector<char> told(site.updates.size(), 0);
+  for (size_t i = 0; i < site.updates.size(); ++i) {
+    if (told[i]) continue;
+    const Update& update = site.updates[i];
+    std::string paths;
+    for (size_t j = i; j < site.updates.size(); ++j) {
+      if (told[j] || !alike(update.body, site.updates[j].body)) continue;
+      told[j] = 1;
+      paths += (paths.empty() ? "" : ", ") + program.weights[static_cast<size_t>(site.updates[j].weight)].path;
+    }
+    BodyPrinter printer(update.body, program);
+    text += fmt::format("update of {}\n{}", paths, printer.print());
+    text += fmt::format("  {} <- {}\n", printer.name(update.w), printer.name(update.new_w));
+    for (size_t s = 0; s < update.states.size(); ++s) text += fmt::format("  {} <- {}\n", printer.name(update.state_values[s]), printer.name(update.new_states[s]));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string print(const Program& program) {
+  std::string text = fmt::format("train{}{}: ", program.name.empty() ? "" : " ", program.name);
+  text += program.epochs ? fmt::format("{} epochs", program.epochs) : fmt::format("{} steps", program.steps);
+  text += fmt::format(", seed {}, precision {}\n", program.seed, program.precision == Precision::f64 ? "f64" : "f32");
+
+  const Dataset& data = program.data;
+  const std::string shuffle = data.shuffle < 0 ? "all" : data.shuffle == 0 ? "none" : std::to_string(data.shuffle);
+  text += fmt::format("\ndata {}: batch {}, shuffle {}\n", data.name, data.batch, shuffle);
+  for (const DataSplit& split : data.splits) {
+    std::string stages;
+    for (const SourceStage& stage : split.source.stages) stages += (stages.empty() ? "" : " |> ") + stage_text(stage);
+    text += fmt::format("  {}: {} examples = {}\n", split.name, split.info.examples, stages);
+  }
+  for (const FieldInfo& field : program.fields) text += fmt::format("  field {}: {}\n", field.name, type_of(field.dtype, field.shape));
+
+  const types::Strategy& strategy = program.strategy;
+  std::string axes;
+  for (const plan::MeshAxis& axis : strategy.mesh.axes) axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", axis.name, axis.size);
+  text += fmt::format("\nstrategy {}: mesh {{ {} }}\n", strategy.name, axes);
+  text += fmt::format("  batch {}, weights {}, gradients {}, optimizer {}\n", types::str(strategy.batch), types::str(strategy.weights), types::str(strategy.gradients),
+                      types::str(strategy.optimizer));
+
+  text += variables_text("weights", program.weights, program);
+  text += variables_text("states", program.states, program);
+  text += variables_text("optimizer states", program.optimizer_states, program);
+  text += "\ntrain_step\n" + BodyPrinter(program.train_step, program).print();
+  for (size_t i = 0; i < program.minimize_sites.size(); ++i) text += site_text(program.minimize_sites[i], i, program);
+  if (program.eval_step) text += "\neval_step\n" + BodyPrinter(*program.eval_step, program).print();
+  return text;
+}
+
+}  // namespace dtl::sema

@@ -1,0 +1,383 @@
+// The walk over every declaration: which names are in scope where, and which declarations need which.
+#include "compiler/sema/resolve.h"
+
+#include "compiler/sema/builtins.h"
+#include "compiler/sema/dataset.h"
+#include "compiler/sema/strategy.h"
+
+namespace dtl::sema {
+namespace {
+
+using syntax::Body;
+using syntax::Decl;
+using syntax::DeclKind;
+using syntax::Expr;
+using syntax::ExprKind;
+using syntax::Item;
+using syntax::ItemKind;
+using syntax::Parameter;
+using syntax::TypeExpr;
+using Words = std::vector<std::string_view>;
+
+class Resolver {
+ public:
+  Resolver(Evaluator& evaluator, const syntax::Ast& file) : evaluator_(evaluator), file_(file) {}
+
+  std::vector<const Decl*> run() {
+    for (const Decl* decl : file_.decls) {
+      current_ = decl;
+      visit(*decl, evaluator_.file_root);
+    }
+    return cycles();
+  }
+
+ private:
+  // ---- declarations
+
+  void visit(const Decl& decl, Scope* root) {
+    Scope* scope = evaluator_.scopes().inside(root);
+    switch (decl.kind) {
+      case DeclKind::import_file: return;
+      case DeclKind::param:
+        if (decl.value) visit(*decl.value, scope, words_of(decl.type));
+        return;
+      case DeclKind::dataset:
+        if (decl.value) visit(*decl.value, scope, {});
+        if (decl.body) visit_dataset(*decl.body, scope);
+        return;
+      case DeclKind::layer:
+      case DeclKind::model:
+      case DeclKind::function:
+      case DeclKind::optimizer:
+        parameters(decl.hyper, scope);
+        parameters(decl.parameters, scope);
+        if (decl.kind == DeclKind::optimizer) bind("updates", decl.name.range, scope);
+        if (decl.body) visit(*decl.body, scope);
+        return;
+      case DeclKind::strategy:
+        parameters(decl.hyper, scope);
+        if (decl.value) visit(*decl.value, scope, {});
+        if (decl.body) visit_strategy(*decl.body, scope);
+        return;
+      case DeclKind::train:
+        if (decl.body) visit_train(*decl.body, scope);
+        return;
+    }
+  }
+
+  void visit_dataset(const Body& body, Scope* scope) {
+    for (const Item* item : body.items) {
+      if (item->kind == ItemKind::block) {
+        Scope* inner = evaluator_.scopes().inside(scope);
+        parameters(item->parameters, inner);
+        if (item->body) visit_outputs(*item->body, inner);
+      } else if (item->kind == ItemKind::assign) {
+        static const Words kShuffle = {"all", "none"};
+        visit_source(*item->value, scope, item->names[0].text == "shuffle" ? kShuffle : Words());
+        // Helper values (a vocabulary) are read by later entries; settings and splits are not names.
+        const std::vector<std::string>& known = dataset_entries();
+        if (std::find(known.begin(), known.end(), item->names[0].text) == known.end()) bind(item->names[0].text, item->names[0].range, scope);
+      } else {
+        visit(*item, scope);
+      }
+    }
+  }
+
+  static const std::vector<std::string>& dataset_entries() {
+    static const std::vector<std::string> entries = {"train", "validation", "test", "batch", "shuffle"};
+    return entries;
+  }
+
+  /// Generators of `synthetic` and columns of `csv` are words of their places; their arguments are not.
+  void visit_source(const Expr& expr, Scope* scope, const Words& words) {
+    if (expr.kind == ExprKind::pipe || expr.kind == ExprKind::group) {
+      for (const Expr* item : expr.items) visit_source(*item, scope, {});
+      return;
+    }
+    const bool source = expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name && is_source_name(expr.items[0]->name);
+    if (!source) return visit(expr, scope, words);
+    for (const syntax::Argument& argument : expr.arguments) {
+      if (argument.value && argument.value->kind == ExprKind::record) {
+        for (const syntax::Argument& field : argument.value->arguments) {
+          if (!field.value || field.value->kind != ExprKind::call) continue;
+          for (const syntax::Argument& inner : field.value->arguments) visit(*inner.value, scope, {});
+        }
+      } else if (argument.value) {
+        visit(*argument.value, scope, {});
+      }
+    }
+  }
+
+  /// `name = value` makes outputs, which no right-hand side sees.
+  void visit_outputs(const Body& body, Scope* scope) {
+    for (const Item* item : body.items) {
+      if (item->kind == ItemKind::assign) {
+        visit(*item->value, scope, {});
+      } else {
+        visit(*item, scope);
+      }
+    }
+  }
+
+  void visit_strategy(const Body& body, Scope* scope) {
+    for (const Item* item : body.items) {
+      if (item->kind != ItemKind::assign) {
+        visit(*item, scope);
+        continue;
+      }
+      // Placements are words, and their arguments are axes.
+      const std::string& name = item->names[0].text;
+      if (name == "mesh") {
+        if (item->value->kind == ExprKind::record) {
+          for (const syntax::Argument& axis : item->value->arguments) visit(*axis.value, scope, {"all"});
+        } else {
+          visit(*item->value, scope, {});
+        }
+      } else if (name == "update" || name == "communication") {
+        visit(*item->value, scope, {});
+      }
+    }
+  }
+
+  void visit_train(const Body& body, Scope* scope) {
+    const Decl* data = nullptr;
+    for (const Item* item : body.items) {
+      if (item->kind != ItemKind::assign || item->names[0].text != "data" || item->value->kind != ExprKind::name) continue;
+      const Decl* decl = scope->globals().find(item->value->name);
+      if (decl && decl->kind == DeclKind::dataset) data = decl;
+    }
+    Scope* inner = evaluator_.scopes().inside(scope);
+    const bool known = bind_outputs(data, inner);
+    bind("prediction", body.range, inner);
+    for (const Item* item : body.items) {
+      if (item->kind == ItemKind::block) {
+        Scope* step = evaluator_.scopes().inside(scope);
+        parameters(item->parameters, step);
+        if (item->body) visit(*item->body, step);
+      } else if (item->kind == ItemKind::assign) {
+        const std::string& name = item->names[0].text;
+        const bool sees_example = name == "loss" || name == "metrics";
+        if (sees_example && !known) continue;  // the evaluator looks, once the data is read
+        // Conditions to watch speak of splits and metrics.
+        if (name == "stop_early" || name == "checkpoint" || name == "reproducible") continue;
+        visit(*item->value, sees_example ? inner : scope, {});
+      } else {
+        visit(*item, scope);
+      }
+    }
+  }
+
+  /// The names that an example of `data` has; false where they are not written in the program.
+  bool bind_outputs(const Decl* data, Scope* scope) {
+    if (!data || !data->body) return false;
+    for (const Item* item : data->body->items) {
+      if (item->kind != ItemKind::block || item->names[0].text != "example" || !item->body) continue;
+      for (const Item* output : item->body->items) {
+        if (output->kind == ItemKind::assign) bind(output->names[0].text, output->range, scope);
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // ---- bodies
+
+  void parameters(const std::vector<Parameter>& parameters, Scope* scope) {
+    for (const Parameter& parameter : parameters) {
+      if (parameter.value) visit(*parameter.value, scope, words_of(parameter.type));
+      if (parameter.type) bind_dims(*parameter.type, scope);
+      bind(parameter.name.text, parameter.name.range, scope);
+    }
+  }
+
+  /// Fresh names of a parameter's dimensions may be read as ints.
+  void bind_dims(const TypeExpr& type, Scope* scope) {
+    for (const syntax::DimExpr& dim : type.dims) {
+      if (dim.value && dim.value->kind == ExprKind::name && !scope->find(dim.value->name)) bind(dim.value->name, dim.value->range, scope);
+    }
+    for (const TypeExpr* item : type.items) bind_dims(*item, scope);
+  }
+
+  void visit(const Body& body, Scope* scope) {
+    for (const Item* item : body.items) visit(*item, scope);
+  }
+
+  void visit(const Item& item, Scope* scope) {
+    if (item.value) visit(*item.value, scope, words_of(item.type));
+    switch (item.kind) {
+      case ItemKind::let:
+      case ItemKind::weight:
+      case ItemKind::state:
+        for (const syntax::Ident& name : item.names) bind(name.text, name.range, scope);
+        return;
+      case ItemKind::for_each: {
+        Scope* inner = evaluator_.scopes().inside(scope);
+        for (const syntax::Ident& name : item.names) bind(name.text, name.range, inner);
+        if (item.body) visit(*item.body, inner);
+        return;
+      }
+      case ItemKind::if_else:
+        if (item.body) visit(*item.body, evaluator_.scopes().inside(scope));
+        if (item.other) visit(*item.other, evaluator_.scopes().inside(scope));
+        return;
+      case ItemKind::update:
+        look_up(item.names[0].text, item.names[0].range, scope);
+        return;
+      case ItemKind::require:
+      case ItemKind::assign:
+      case ItemKind::block:
+      case ItemKind::expression: return;
+    }
+  }
+
+  // ---- expressions
+
+  Words words_of(const TypeExpr* type) const {
+    Words words;
+    if (!type) return words;
+    if (type->kind == syntax::TypeKind::optional) return words_of(type->items[0]);
+    if (type->kind == syntax::TypeKind::words) {
+      for (const TypeExpr* item : type->items) words.push_back(item->name);
+    }
+    if (type->name == "devices") words.push_back("all");
+    return words;
+  }
+
+  void visit(const Expr& expr, Scope* scope, const Words& words) {
+    switch (expr.kind) {
+      case ExprKind::name:
+        if (std::find(words.begin(), words.end(), expr.name) == words.end()) look_up(expr.name, expr.range, scope);
+        return;
+      case ExprKind::lambda: {
+        Scope* inner = evaluator_.scopes().inside(scope);
+        parameters(expr.parameters, inner);
+        visit(*expr.items[0], inner, {});
+        return;
+      }
+      case ExprKind::call: {
+        visit(*expr.items[0], scope, {});
+        visit_arguments(expr, scope, false);
+        return;
+      }
+      case ExprKind::pipe: {
+        visit(*expr.items[0], scope, {});
+        const Expr& right = *expr.items[1];
+        if (right.kind == ExprKind::call) {
+          visit(*right.items[0], scope, {});
+          visit_arguments(right, scope, true);
+        } else {
+          visit(right, scope, {});
+        }
+        return;
+      }
+      case ExprKind::group: visit(*expr.items[0], scope, words); return;
+      case ExprKind::integer:
+      case ExprKind::number:
+      case ExprKind::quantity:
+      case ExprKind::string:
+      case ExprKind::boolean:
+      case ExprKind::list:
+      case ExprKind::record:
+      case ExprKind::tuple:
+      case ExprKind::index:
+      case ExprKind::field:
+      case ExprKind::unary:
+      case ExprKind::binary:
+      case ExprKind::range:
+      case ExprKind::ellipsis:
+      case ExprKind::if_else:
+      case ExprKind::per_replica:
+      case ExprKind::with: break;
+    }
+    for (const Expr* item : expr.items) {
+      if (item) visit(*item, scope, {});
+    }
+    for (const syntax::Argument& argument : expr.arguments) {
+      if (argument.value) visit(*argument.value, scope, {});
+    }
+    for (const Body* body : expr.bodies) {
+      if (body) visit(*body, evaluator_.scopes().inside(scope));
+    }
+  }
+
+  /// An argument may be a word of its parameter's enumeration.
+  void visit_arguments(const Expr& call, Scope* scope, bool piped) {
+    const std::string& callee = call.items[0]->name;
+    const bool named = call.items[0]->kind == ExprKind::name;
+    const Decl* decl = named && !scope->find(callee) ? scope->globals().find(callee) : nullptr;
+    const Builtin* builtin = named && !decl ? find_builtin(callee) : nullptr;
+    const std::vector<Parameter>* parameters = decl ? (decl->has_hyper ? &decl->hyper : &decl->parameters) : nullptr;
+    size_t position = piped && !(decl && decl->kind == DeclKind::layer) ? 1 : 0;
+    for (const syntax::Argument& argument : call.arguments) {
+      Words words;
+      if (parameters) {
+        for (size_t i = 0; i < parameters->size(); ++i) {
+          const Parameter& parameter = (*parameters)[i];
+          if (argument.name ? parameter.name.text == argument.name->text : i == position) words = words_of(parameter.type);
+        }
+      } else if (builtin) {
+        const std::vector<std::string> names = builtin->parameter_names();
+        if (argument.name) {
+          words = builtin->words_of(argument.name->text);
+        } else if (position < names.size()) {
+          words = builtin->words_of(names[position]);
+        }
+      }
+      if (!argument.name) ++position;
+      if (argument.value) visit(*argument.value, scope, words);
+    }
+  }
+
+  void bind(const std::string& name, source::Range range, Scope* scope) { scope->bind(name, {}, range); }
+
+  void look_up(const std::string& name, source::Range range, Scope* scope) {
+    if (scope->find(name)) return;
+    if (const Decl* decl = scope->globals().find(name)) {
+      if (!evaluator_.in_library(*decl)) needs_[current_].push_back(decl);
+      return;
+    }
+    if (find_builtin(name) || is_builtin_value(name) || is_later(name)) return;
+    evaluator_.unknown_name(name, range, scope);
+  }
+
+  // ---- cycles
+
+  std::vector<const Decl*> cycles() {
+    for (const Decl* decl : file_.decls) walk(decl);
+    return cyclic_;
+  }
+
+  void walk(const Decl* decl) {
+    const auto at = std::find(path_.begin(), path_.end(), decl);
+    if (at != path_.end()) {
+      std::string chain;
+      bool known = false;
+      for (auto it = at; it != path_.end(); ++it) {
+        chain += "`" + (*it)->name.text + "` uses ";
+        known |= std::find(cyclic_.begin(), cyclic_.end(), *it) != cyclic_.end();
+        cyclic_.push_back(*it);
+      }
+      if (known) return;
+      auto reported = evaluator_.reporter().report(decl->name.range, diag::uses_itself, decl->name.text, chain + "`" + decl->name.text + "`");
+      for (auto it = at + 1; it != path_.end(); ++it) reported.note((*it)->name.range, "`" + (*it)->name.text + "` is declared here");
+      return;
+    }
+    if (!done_.insert(decl).second) return;
+    path_.push_back(decl);
+    for (const Decl* needed : needs_[decl]) walk(needed);
+    path_.pop_back();
+  }
+
+  Evaluator& evaluator_;
+  const syntax::Ast& file_;
+  const Decl* current_ = nullptr;
+  std::map<const Decl*, std::vector<const Decl*>> needs_;
+  std::vector<const Decl*> path_, cyclic_;
+  std::set<const Decl*> done_;
+};
+
+}  // namespace
+
+std::vector<const Decl*> resolve(Evaluator& evaluator, const syntax::Ast& file) { return Resolver(evaluator, file).run(); }
+
+}  // namespace dtl::sema

@@ -1,0 +1,13 @@
+// Name resolution of a whole file before anything is evaluated, so that one mistake hides no other.
+#pragma once
+
+#include <vector>
+
+#include "compiler/sema/evaluate.h"
+
+namespace dtl::sema {
+
+/// Reports names that mean nothing anywhere in `file`, and declarations that are defined by themselves; gives the latter.
+std::vector<const syntax::Decl*> resolve(Evaluator& evaluator, const syntax::Ast& file);
+
+}  // namespace dtl::sema
