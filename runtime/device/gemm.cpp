@@ -1,0 +1,128 @@
+// Gemm: cuts C into tiles and runs libxsmm's small products over packed panels (the scheme of Goto and van de Geijn 2008,
+// with tiles of C as the unit that threads share).
+#include "runtime/device/gemm.h"
+
+#include <libxsmm.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "runtime/device/pack.h"
+#include "runtime/plan/slice.h"
+
+namespace dtl::device {
+namespace {
+
+constexpr int64_t kVectorBytes = 64;  ///< rows of packed panels are whole vectors
+constexpr int64_t kPanelBytes = 256;  ///< of a row of C's tile: 4 vectors, so that 6 rows fill the registers
+constexpr int64_t kDepthBytes = 1024; ///< of k: a packed panel is at most 256 deep in f32, 64 KB
+constexpr int64_t kStrip = 64;        ///< rows of C's tile
+constexpr int64_t kFewTiles = 16;     ///< strips get thinner until there are as many, for the threads' sake
+constexpr int64_t kThinStrip = 16;
+/// From this many rows of C on a panel of B is read often enough to be worth a packed copy.
+constexpr int64_t kRowsToPack = 32;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Gemm::Cut Gemm::Cut::of(int64_t n, int64_t most, int64_t multiple) {
+  if (n == 0) return {};
+  const int64_t parts = ceil_div(n, most);
+  const int64_t size = std::min(n, ceil_div(ceil_div(n, parts), multiple) * multiple);
+  const int64_t count = ceil_div(n, size);
+  return {.count = count, .size = size, .last = n - (count - 1) * size};
+}
+
+Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
+  assert(shape.dtype == DType::f32 || shape.dtype == DType::f64);
+  assert(shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0);
+  const int64_t width = size_of(shape.dtype), lanes = kVectorBytes / width;
+  panels_ = Cut::of(shape.n, kPanelBytes / width, lanes);
+  int64_t strip = kStrip;
+  while (strip > kThinStrip && shape.batch * panels_.count * ceil_div(shape.m, strip) < kFewTiles) strip /= 2;
+  strips_ = Cut::of(shape.m, strip, 1);
+  depths_ = Cut::of(shape.k, kDepthBytes / width, 4);
+  pack_b_ = shape.transpose_b || (shape.m >= kRowsToPack && panels_.count > 1);
+  panel_stride_ = pack_b_ ? ceil_div(panels_.size, lanes) * lanes : shape.n;
+  strip_stride_ = shape.transpose_a ? shape.m : shape.k;
+  if (tiles() > 0 && shape.k > 0) prepare_kernels();
+}
+
+void Gemm::prepare_kernels() {
+  libxsmm_init();
+  kernels_.resize(16);
+  for (unsigned i = 0; i < 16; ++i) {
+    const auto m = static_cast<libxsmm_blasint>((i & 8u) != 0 ? strips_.last : strips_.size);
+    const auto n = static_cast<libxsmm_blasint>((i & 4u) != 0 ? panels_.last : panels_.size);
+    const auto k = static_cast<libxsmm_blasint>((i & 2u) != 0 ? depths_.last : depths_.size);
+    const bool adds = (i & 1u) != 0;
+    // libxsmm is column-major: the row-major C = A · B is its C' = B' · A', so that it sees B first and n as its m.
+    const int flags = shape_.transpose_a ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+    const int prefetch = LIBXSMM_PREFETCH_NONE;
+    const auto b_stride = static_cast<libxsmm_blasint>(panel_stride_);
+    const auto a_stride = static_cast<libxsmm_blasint>(strip_stride_);
+    const auto c_stride = static_cast<libxsmm_blasint>(shape_.n);
+    if (shape_.dtype == DType::f32) {
+      const float alpha = 1, beta = adds ? 1 : 0;
+      kernels_[i] =
+          reinterpret_cast<Kernel>(libxsmm_smmdispatch(n, m, k, &b_stride, &a_stride, &c_stride, &alpha, &beta, &flags, &prefetch));
+    } else {
+      const double alpha = 1, beta = adds ? 1 : 0;
+      kernels_[i] =
+          reinterpret_cast<Kernel>(libxsmm_dmmdispatch(n, m, k, &b_stride, &a_stride, &c_stride, &alpha, &beta, &flags, &prefetch));
+    }
+    assert(kernels_[i] != nullptr && "libxsmm compiles no kernel for this machine");
+  }
+}
+
+int64_t Gemm::scratch_bytes() const { return pack_b_ ? depths_.size * panel_stride_ * size_of(shape_.dtype) : 0; }
+
+void Gemm::run(const void* a, const void* b, void* c, int thread, int threads, std::byte* scratch) const {
+  const plan::Slice mine = plan::slice(tiles(), thread, threads, 1);
+  const int64_t width = size_of(shape_.dtype);
+  // Tiles are counted by strip, then panel, then product: neighbours share a packed panel.
+  for (int64_t tile = mine.begin; tile < mine.end;) {
+    const int64_t strip = tile % strips_.count, panel = tile / strips_.count % panels_.count;
+    const int64_t product = tile / (strips_.count * panels_.count);
+    const int64_t end_strip = std::min(strips_.count, strip + (mine.end - tile));
+    run_panel(static_cast<const std::byte*>(a) + product * shape_.m * shape_.k * width,
+              static_cast<const std::byte*>(b) + product * shape_.k * shape_.n * width,
+              static_cast<std::byte*>(c) + product * shape_.m * shape_.n * width, panel, strip, end_strip, scratch);
+    tile += end_strip - strip;
+  }
+}
+
+void Gemm::run_panel(const std::byte* a, const std::byte* b, std::byte* c, int64_t panel, int64_t first_strip, int64_t end_strip,
+                     std::byte* scratch) const {
+  const int64_t width = size_of(shape_.dtype);
+  const int64_t column = panel * panels_.size, columns = panels_.at(panel);
+  if (shape_.k == 0) {
+    if (shape_.accumulate) return;
+    const int64_t end_row = std::min(shape_.m, end_strip * strips_.size);
+    for (int64_t row = first_strip * strips_.size; row < end_row; ++row) {
+      std::memset(c + (row * shape_.n + column) * width, 0, static_cast<size_t>(columns * width));
+    }
+    return;
+  }
+  for (int64_t depth = 0; depth < depths_.count; ++depth) {
+    const int64_t begin = depth * depths_.size, deep = depths_.at(depth);
+    const std::byte* panel_of_b = b + (begin * shape_.n + column) * width;
+    if (pack_b_ && shape_.transpose_b) {
+      pack_transposed(scratch, panel_stride_, b + (column * shape_.k + begin) * width, shape_.k, columns, deep, width);
+      panel_of_b = scratch;
+    } else if (pack_b_) {
+      pack_rows(scratch, panel_stride_, panel_of_b, shape_.n, deep, columns, width);
+      panel_of_b = scratch;
+    }
+    for (int64_t strip = first_strip; strip < end_strip; ++strip) {
+      const int64_t row = strip * strips_.size;
+      const std::byte* strip_of_a = a + (shape_.transpose_a ? begin * shape_.m + row : row * shape_.k + begin) * width;
+      kernel(strip + 1 == strips_.count, panel + 1 == panels_.count, depth + 1 == depths_.count, shape_.accumulate || depth > 0)(
+          panel_of_b, strip_of_a, c + (row * shape_.n + column) * width);
+    }
+  }
+}
+
+}  // namespace dtl::device
