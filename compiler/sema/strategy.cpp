@@ -211,21 +211,35 @@ class StrategyReader {
     }
   }
 
+  /// A record written here, or one that a hyperparameter holds.
   void read_communication(const Expr& expr) {
-    const Value record = evaluator_.evaluate(expr, scope_);
-    if (!record.ok()) return;
-    if (!record.is(ValueKind::record)) {
-      reporter_.report(expr.range, diag::setting_type, "`communication`", "a record", evaluator_.shown(record));
+    if (expr.kind == ExprKind::record) {
+      for (const syntax::Argument& argument : expr.arguments) {
+        if (!argument.name) {
+          reporter_.report(argument.value->range, diag::record_needs_names).help("write `name = value`");
+          continue;
+        }
+        read_communication(argument.name->text, argument.name->range, evaluator_.evaluate(*argument.value, scope_), argument.value->range);
+      }
       return;
     }
-    for (size_t i = 0; i < record.items->size(); ++i) read_option((*record.names)[i], (*record.items)[i], expr);
+    const Value value = evaluator_.evaluate(expr, scope_);
+    const Range at = value.origin.known() ? value.origin : expr.range;
+    if (value.is(ValueKind::record)) {
+      for (size_t i = 0; i < value.items->size(); ++i) {
+        const Value& item = (*value.items)[i];
+        const Range range = item.origin.known() ? item.origin : at;
+        read_communication((*value.names)[i], range, item, range);
+      }
+    } else if (value.ok()) {
+      reporter_.report(at, diag::setting_type, "`communication`", "a record", evaluator_.shown(value));
+    }
   }
 
-  void read_option(const std::string& name, const Value& value, const Expr& record) {
+  void read_communication(const std::string& name, Range name_range, const Value& value, Range range) {
     static const std::vector<std::string> fields = {"first_bucket", "bucket", "overlap", "compress", "timeout"};
-    const Range range = value.origin.known() ? value.origin : record.range;
     if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
-      auto reported = reporter_.report(range, diag::unknown_setting, name, "`communication`");
+      auto reported = reporter_.report(name_range, diag::unknown_setting, name, "`communication`");
       if (auto near = nearest(name, fields)) {
         reported.help("did you mean `" + *near + "`?");
       } else {
@@ -233,6 +247,7 @@ class StrategyReader {
       }
       return;
     }
+    if (!value.ok()) return;
     types::Communication& communication = result_.communication;
     const std::string what = "`" + name + "`";
     if (name == "overlap") {
