@@ -100,6 +100,11 @@ bool Compilation::finish_data() {
       good = false;
     }
   }
+  for (const sema::DataSplit& split : program->data.splits) {
+    if (split.info.examples > 0) continue;
+    sink.report(split.source.stages.back().range, diag::not_enough_data, split.name);
+    good = false;
+  }
   return good;
 }
 

@@ -40,7 +40,8 @@ class Compilation {
   std::optional<sema::Program> program;
   /// Opened for sema, kept for training.
   std::shared_ptr<data::Source> source(const sema::SourceSpec& spec) const;
-  /// Waits until all data is read and checked; reports what is broken behind its header.
+  /// Waits until all data is read and checked; reports what is broken behind its header, and splits without examples.
+  /// Needs check().
   bool finish_data();
 
   source::FileId main_file;

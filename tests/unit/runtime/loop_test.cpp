@@ -1,0 +1,307 @@
+// The training loop on a plan made by hand: its "model" writes down which rows it was given.
+#include "runtime/train/loop.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstring>
+#include <limits>
+
+#include "runtime/data/order.h"
+#include "runtime/plan/fault.h"
+
+namespace dtl::train {
+namespace {
+
+using plan::Extent;
+using plan::StateRole;
+using report::Position;
+using report::Value;
+
+constexpr int64_t kLog = 1000;
+
+// init: copies the seed, so that a test can see it.
+void copy_seed(void* const* operands, const int64_t*, int64_t, int64_t) {
+  *static_cast<int64_t*>(operands[1]) = *static_cast<const int64_t*>(operands[0]);
+}
+
+// train_step: adds x to the loss' accumulators and appends it to the log.
+void train_rows(void* const* operands, const int64_t* extents, int64_t, int64_t) {
+  const auto* x = static_cast<const float*>(operands[0]);
+  auto *sum = static_cast<double*>(operands[1]), *count = static_cast<double*>(operands[2]);
+  auto *log = static_cast<double*>(operands[3]), *logged = static_cast<double*>(operands[4]);
+  for (int64_t i = 0; i < extents[0]; ++i) {
+    *sum += x[i];
+    if (*logged < kLog) log[static_cast<int64_t>((*logged)++)] = x[i];
+  }
+  *count += static_cast<double>(extents[0]);
+}
+
+void evaluate_rows(void* const* operands, const int64_t* extents, int64_t, int64_t) {
+  const auto* x = static_cast<const float*>(operands[0]);
+  for (int64_t i = 0; i < extents[0]; ++i) *static_cast<double*>(operands[1]) += x[i];
+  *static_cast<double*>(operands[2]) += static_cast<double>(extents[0]);
+}
+
+void divide(void* const* operands, const int64_t*, int64_t, int64_t) {
+  *static_cast<float*>(operands[2]) = static_cast<float>(*static_cast<const double*>(operands[0]) / *static_cast<const double*>(operands[1]));
+}
+
+/// One replica; `train_step` and `eval_step` read the field `x`.
+plan::Executable executable(int64_t batch, bool evaluates = true) {
+  plan::Plan plan;
+  plan.mesh = {{"data", 1}};
+  plan.extents = {{"batch", plan::ExtentKind::global, batch}, {"batch/data", plan::ExtentKind::share, batch, 0, 0}};
+  const auto state = [&](const std::string& path, StateRole role, DType dtype, std::vector<Extent> dims = {}, double identity = 0) {
+    const int64_t bytes = size_of(dtype) * (dims.empty() ? 1 : dims[0].scale);
+    const auto buffer = static_cast<int32_t>(plan.buffers.size());
+    plan.buffers.push_back({path, dtype, std::move(dims), plan::Space::state, plan.state_bytes, bytes});
+    plan.state_bytes += (bytes + 63) / 64 * 64;
+    plan.states.push_back({path, role, buffer, identity});
+    return buffer;
+  };
+  plan.buffers.push_back({"x", DType::f32, {Extent{1, 1}}, plan::Space::input, 0, batch * 4});
+  const int32_t x = 0;
+  const int32_t seed = state("seed", StateRole::seed, DType::i64), seen = state("seen_seed", StateRole::state, DType::i64);
+  const int32_t log = state("log", StateRole::state, DType::f64, {Extent{kLog}}), logged = state("logged", StateRole::state, DType::f64);
+  state("train/sizes.0", StateRole::metric, DType::f64, {Extent{3}}, 7);
+  std::array<int32_t, 2> sums{}, counts{}, reports{};
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string prefix = i == 0 ? "train/" : "eval/";
+    sums[i] = state(prefix + "loss.0", StateRole::metric, DType::f64);
+    counts[i] = state(prefix + "loss.1", StateRole::metric, DType::f64);
+    reports[i] = state(prefix + "loss", StateRole::report, DType::f32);
+  }
+  plan.kernels = {{"copy_seed", ""}, {"train_rows", ""}, {"evaluate_rows", ""}, {"divide", ""}};
+  const auto entry = [&](const std::string& name, int32_t kernel, std::vector<int32_t> buffers, bool reads) {
+    plan::Step step{plan::StepKind::kernel, plan::Partition::sliced, name};
+    step.kernel = {kernel, std::move(buffers), reads ? std::vector<Extent>{{1, 1}} : std::vector<Extent>{}, Extent{1}};
+    plan.entries.push_back({name, {}, {step}});
+    if (reads) plan.entries.back().inputs = {{"x", x}};
+  };
+  entry("init", 0, {seed, seen}, false);
+  entry("train_step", 1, {x, sums[0], counts[0], log, logged}, true);
+  entry("train_report", 3, {sums[0], counts[0], reports[0]}, false);
+  if (evaluates) {
+    entry("eval_step", 2, {x, sums[1], counts[1]}, true);
+    entry("eval_report", 3, {sums[1], counts[1], reports[1]}, false);
+  }
+  return {std::move(plan), {copy_seed, train_rows, evaluate_rows, divide}};
+}
+
+/// Example i is the number first + i, in the second of two fields.
+class Numbers : public data::Source {
+ public:
+  Numbers(int64_t examples, float first, bool named = false)
+      : examples_(examples), first_(first), fields_{{named ? "other" : "", DType::u8, {}}, {named ? "x" : "", DType::f32, {}}} {}
+
+  int64_t examples() const override { return examples_; }
+  const std::vector<data::Field>& fields() const override { return fields_; }
+  void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
+    REQUIRE(field == 1);
+    for (const int64_t row : rows) {
+      const float x = row == bad ? std::numeric_limits<float>::infinity() : first_ + static_cast<float>(row);
+      std::memcpy(to, &x, sizeof x);
+      to += sizeof x;
+    }
+  }
+
+  int64_t bad = -1;  ///< this row is infinite
+
+ private:
+  int64_t examples_;
+  float first_;
+  std::vector<data::Field> fields_;
+};
+
+class Recorder : public report::Progress {
+ public:
+  void start(const report::Start&) override {}
+  bool due(double) const override { return always; }
+  void step(const Position& position, std::span<const Value> values) override {
+    add("step", position, values);
+    if (on_step) on_step();
+  }
+  void epoch(const Position& position, std::span<const Value> values) override { add("epoch", position, values); }
+  void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override { add(split, position, values); }
+  void message(const std::string& text) override { events.push_back(text); }
+  void end(const report::End& end) override { events.push_back(end.interrupted ? "end, interrupted" : "end"); }
+
+  bool always = false;
+  std::function<void()> on_step;
+  std::vector<std::string> events;
+
+ private:
+  void add(const std::string& name, const Position& position, std::span<const Value> values) {
+    events.push_back(fmt::format("{} {}.{}/{}", name, position.epoch, position.step, position.steps));
+    for (const auto& [path, value] : values) events.back() += fmt::format(" {} {:g}", path, value);
+  }
+};
+
+Job job_of(std::shared_ptr<data::Source> train_data) {
+  Job job;
+  job.splits = {{"train", std::move(train_data)}};
+  job.fields = {"label", "x"};
+  job.batch = 4;
+  job.epochs = 2;
+  return job;
+}
+
+std::vector<double> log_of(const Executor& executor) {
+  const auto bytes = executor.state(executor.find_state("log", StateRole::state));
+  std::vector<double> log(static_cast<size_t>(executor.scalar(executor.find_state("logged", StateRole::state))));
+  std::memcpy(log.data(), bytes.data(), log.size() * sizeof(double));
+  return log;
+}
+
+TEST_CASE("loop: epochs, evaluations and their reports come in order") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.splits.push_back({"test", std::make_shared<Numbers>(3, 100.f)});
+  job.splits.push_back({"validation", std::make_shared<Numbers>(5, 10.f)});
+  Recorder progress;
+  const Outcome outcome = train(executor, job, progress);
+  // Every mean is over a whole split, the short batches 10 = 4 + 4 + 2 included, and starts anew.
+  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 12", "epoch 2.3/3 loss 4.5", "validation 2.3/3 loss 12",
+                                                    "test 2.3/3 loss 101", "end"});
+  CHECK(outcome.epochs == 2);
+  CHECK(outcome.steps == 6);
+  CHECK_FALSE(outcome.interrupted);
+  CHECK(outcome.reports == std::vector<Value>{{"train/loss", 4.5}, {"validation/loss", 12}, {"test/loss", 101}});
+  CHECK(outcome.examples_per_second > 0);
+  // All elements of an accumulator are reset.
+  const auto bytes = executor.state(executor.find_state("train/sizes.0", StateRole::metric));
+  std::array<double, 3> sizes{};
+  std::memcpy(sizes.data(), bytes.data(), sizeof sizes);
+  CHECK(sizes == std::array<double, 3>{7, 7, 7});
+}
+
+TEST_CASE("loop: steps take the rows of the epoch's order") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.shuffle = -1;
+  job.seed = 5;
+  Recorder progress;
+  train(executor, job, progress);
+  std::vector<double> expected;
+  data::Order order(10, -1, 5);
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    for (const int64_t row : order.epoch(epoch)) expected.push_back(static_cast<double>(row));
+  }
+  CHECK(log_of(executor) == expected);
+}
+
+TEST_CASE("loop: steps may be what is limited") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.splits.push_back({"validation", std::make_shared<Numbers>(1, 3.f)});
+  job.epochs = 0;
+  job.steps = 4;
+  Recorder progress;
+  const Outcome outcome = train(executor, job, progress);
+  CHECK(outcome.steps == 4);
+  CHECK(outcome.epochs == 1);
+  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 3", "epoch 2.1/1 loss 1.5", "validation 2.1/1 loss 3", "end"});
+}
+
+TEST_CASE("loop: fields are found by name, or by position where they have none") {
+  for (const bool named : {false, true}) {
+    const plan::Executable plan = executable(4);
+    Executor executor(plan, {});
+    Job job = job_of(std::make_shared<Numbers>(4, 0.f, named));
+    if (named) job.fields.clear();
+    Recorder progress;
+    train(executor, job, progress);
+    CHECK(log_of(executor) == std::vector<double>{0, 1, 2, 3, 0, 1, 2, 3});
+  }
+}
+
+TEST_CASE("loop: the whole seed is there before init") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(4, 0.f));
+  job.seed = (int64_t{1} << 60) + 1;
+  Recorder progress;
+  train(executor, job, progress);
+  int64_t seen = 0;
+  std::memcpy(&seen, executor.state(executor.find_state("seen_seed", StateRole::state)).data(), sizeof seen);
+  CHECK(seen == job.seed);
+}
+
+TEST_CASE("loop: without an eval_step the run says what is not evaluated") {
+  const plan::Executable plan = executable(4, false);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(4, 0.f));
+  job.splits.push_back({"test", std::make_shared<Numbers>(3, 100.f)});
+  job.epochs = 1;
+  Recorder progress;
+  train(executor, job, progress);
+  CHECK(progress.events == std::vector<std::string>{"not evaluated, for want of a `loss` or `metrics`: test", "epoch 1.1/1 loss 1.5", "end"});
+}
+
+TEST_CASE("loop: a step is reported when it is due, the epoch's last one by the epoch") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.epochs = 1;
+  Recorder progress;
+  progress.always = true;
+  train(executor, job, progress);
+  CHECK(progress.events == std::vector<std::string>{"step 1.1/3 loss 1.5", "step 1.2/3 loss 3.5", "epoch 1.3/3 loss 4.5", "end"});
+}
+
+TEST_CASE("loop: a loss that is no number ends the run and names the step") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  const auto numbers = std::make_shared<Numbers>(10, 0.f);
+  numbers->bad = 6;
+  Recorder progress;
+  try {
+    train(executor, job_of(numbers), progress);
+    FAIL("no fault");
+  } catch (const Fault& fault) {
+    CHECK(fault.code() == 6001);
+    CHECK(fault.arguments() == std::vector<std::string>{"inf", "1", "2"});
+  }
+  CHECK(log_of(executor).size() == 8);
+}
+
+TEST_CASE("loop: a split without examples is a fault before training") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(4, 0.f));
+  job.splits.push_back({"test", std::make_shared<Numbers>(0, 0.f)});
+  Recorder progress;
+  try {
+    train(executor, job, progress);
+    FAIL("no fault");
+  } catch (const Fault& fault) {
+    CHECK(fault.code() == 5108);
+    CHECK(fault.arguments() == std::vector<std::string>{"test"});
+  }
+  CHECK(progress.events.empty());
+}
+
+TEST_CASE("loop: Ctrl-C ends the run after the step, and what handled it before does so again") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.splits.push_back({"test", std::make_shared<Numbers>(3, 0.f)});
+  Recorder progress;
+  progress.always = true;
+  progress.on_step = [] { std::raise(SIGINT); };
+  struct sigaction before{}, after{};
+  sigaction(SIGINT, nullptr, &before);
+  const Outcome outcome = train(executor, job, progress);
+  sigaction(SIGINT, nullptr, &after);
+  CHECK(outcome.interrupted);
+  CHECK(outcome.steps == 1);
+  CHECK(outcome.epochs == 0);
+  CHECK(progress.events == std::vector<std::string>{"step 1.1/3 loss 1.5", "interrupted in epoch 1 after step 1", "end, interrupted"});
+  CHECK(after.sa_handler == before.sa_handler);
+}
+
+}  // namespace
+}  // namespace dtl::train
