@@ -289,6 +289,7 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
   Reporter& reporter = evaluator.reporter();
   Program& program = evaluator.program();
   const int errors = reporter.errors();
+  evaluator.entered.insert(&decl);
   if (!decl.body) {
     reporter.report(decl.range, diag::not_supported_yet, "`with`");
     return false;

@@ -71,7 +71,7 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
     return binding->value;
   }
   if (const Decl* decl = scope->globals().find(name)) {
-    Value value = declared(*decl, range);
+    Value value = declared(*decl);
     if (!callee || is_callable(value)) return value;
   }
   if (auto value = builtin_value(name, *this)) return *value;
@@ -87,7 +87,7 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
   // A value that cannot be called is found after all, so that the report says what it is.
   if (callee) {
     if (Binding* binding = scope->find(name)) return binding->value;
-    if (const Decl* decl = scope->globals().find(name)) return declared(*decl, range);
+    if (const Decl* decl = scope->globals().find(name)) return declared(*decl);
   }
   unknown_name(name, range, scope);
   return {};
@@ -101,7 +101,7 @@ Value Evaluator::declared(const Decl& decl) {
   closure.library = in_library(decl);
   Value value = Value::of_closure(ValueKind::declared, std::move(closure)).at(decl.name.range);
   Scope* root = in_library(decl) ? library_root : file_root;
-  entered.insert(&decl);
+  if (decl.value) entered.insert(&decl);
   // Whoever asks first, it is worth the same: settings see no tensors of the body that is being built.
   BodyContext* outer = emitter_.enter(nullptr);
   if (decl.kind == DeclKind::param) {

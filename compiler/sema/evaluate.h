@@ -118,7 +118,7 @@ class Evaluator {
   Instance* instance() { return instance_; }
   /// Layers called from here on belong to this instance, until the return value is given back.
   Instance* enter_instance(Instance* instance) { return std::exchange(instance_, instance); }
-  std::set<const syntax::Decl*> entered;  ///< declarations that a value was made of so far
+  std::set<const syntax::Decl*> entered;  ///< declarations instantiated so far
   StepFrame* step = nullptr;
   /// What a value is, a tensor with its type.
   std::string shown(const Value& value) const;
