@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/plan/dtype.h"
@@ -58,7 +59,6 @@ struct Buffer {
 enum class Partition : uint8_t {
   team,    ///< over the threads of this replica
   sliced,  ///< over all threads of all replicas in this address space: each writes its slice of a shared or state buffer
-  solo,    ///< the first thread of each replica
 };
 
 enum class StepKind : uint8_t { kernel, gemm, reduce, copy, barrier };
@@ -157,7 +157,8 @@ struct Plan {
   int64_t arena_bytes = 0, shared_bytes = 0, state_bytes = 0;
 };
 
-std::string print(const Plan& plan);
+/// With `only`, an entry's name: what that entry uses.
+std::string print(const Plan& plan, std::string_view only = {});
 /// FNV-1a over the printed form; ranks compare it before they start.
 uint64_t hash(const Plan& plan);
 

@@ -1,0 +1,106 @@
+// Rows of the extent table.
+#include "compiler/transform/locals.h"
+
+#include "compiler/transform/pass.h"
+#include "runtime/plan/slice.h"
+
+namespace dtl::transform {
+
+using plan::Extent;
+using plan::ExtentKind;
+using types::Dim;
+
+Locals::Locals(const graph::Graph& graph, plan::Plan& plan) : graph_(graph), plan_(plan) {
+  for (const auto& [name, bound] : graph.bounds) row(name, ExtentKind::global, bound, -1, -1);
+}
+
+int32_t Locals::row(const std::string& name, ExtentKind kind, int64_t bound, int32_t of, int32_t axis) {
+  const auto [at, added] = rows_.emplace(name, static_cast<int32_t>(plan_.extents.size()));
+  if (added) plan_.extents.push_back({name, kind, bound, of, axis});
+  return at->second;
+}
+
+/// The row of this member's share, or its begin, of `dim` along a mesh axis.
+int32_t Locals::part(const Dim& dim, int32_t axis, ExtentKind kind) {
+  const plan::MeshAxis& mesh_axis = plan_.mesh[static_cast<size_t>(axis)];
+  int32_t of;
+  if (const auto size = dim.constant()) {
+    of = row(dim.str(), ExtentKind::fixed, *size, -1, -1);
+  } else {
+    const Extent whole = extent(dim);
+    if (whole.scale != 1) throw PlaceError{{}, fmt::format("a dimension of size {} is split over `{}`, but only a single name or number can be", dim.str(), mesh_axis.name)};
+    of = whole.slot;
+  }
+  const plan::ExtentEntry whole = plan_.extents[static_cast<size_t>(of)];
+  const std::string name = whole.name + "/" + mesh_axis.name;
+  const plan::Slice first = plan::share_of_rank(whole.bound, 0, mesh_axis.size), last = plan::share_of_rank(whole.bound, mesh_axis.size - 1, mesh_axis.size);
+  return kind == ExtentKind::share ? row(name, kind, first.count(), of, axis) : row(name + ".begin", kind, last.begin, of, axis);
+}
+
+Extent Locals::extent(const Dim& dim) {
+  if (const auto size = dim.constant()) return {*size, -1};
+  const auto& terms = dim.terms();
+  if (terms.size() != 1 || terms[0].first.size() != 1) throw PlaceError{{}, fmt::format("a plan cannot hold the size {}: only a name times a number", dim.str())};
+  const std::string& symbol = terms[0].first[0];
+  if (const auto at = rows_.find(symbol); at != rows_.end()) return {terms[0].second, at->second};
+  // `batch/share`: what a replica has of the batch inside per_replica.
+  for (const auto& [name, bound] : graph_.bounds) {
+    if (types::share_of(name) != symbol) continue;
+    Dim part_dim = Dim::symbol(name);
+    for (size_t axis = 0; axis < graph_.strategy.batch.size(); ++axis) {
+      if (graph_.strategy.batch[axis].kind != types::PlacementKind::split) continue;
+      part_dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(part_dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
+    }
+    return {terms[0].second, extent(part_dim).slot};
+  }
+  throw PlaceError{{}, fmt::format("the size {} is not known when a step starts", dim.str())};
+}
+
+types::TensorType Locals::type(const graph::Value& value) {
+  types::TensorType type = value.type;
+  for (size_t axis = 0; axis < value.placements.size(); ++axis) {
+    const types::Placement& placement = value.placements[axis];
+    if (placement.kind != types::PlacementKind::split) continue;
+    Dim& dim = type.dims[static_cast<size_t>(placement.dim)];
+    dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
+  }
+  return type;
+}
+
+std::vector<Extent> Locals::dims(const graph::Value& value) {
+  std::vector<Extent> result;
+  for (const Dim& dim : type(value).dims) result.push_back(extent(dim));
+  return result;
+}
+
+std::optional<Extent> Locals::begin(const graph::Value& value, size_t dim) {
+  std::optional<Extent> result;
+  for (size_t axis = 0; axis < value.placements.size(); ++axis) {
+    const types::Placement& placement = value.placements[axis];
+    if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim) continue;
+    if (result) throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
+    result = Extent{1, part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin)};
+  }
+  return result;
+}
+
+int64_t Locals::bound(Extent extent) const {
+  return extent.slot < 0 ? extent.scale : extent.scale * plan_.extents[static_cast<size_t>(extent.slot)].bound;
+}
+
+int64_t Locals::elements_bound(const std::vector<Extent>& dims) const {
+  int64_t elements = 1;
+  for (const Extent& dim : dims) elements *= bound(dim);
+  return elements;
+}
+
+Extent Locals::product(const std::vector<Extent>& dims) const {
+  Extent result;
+  for (const Extent& dim : dims) {
+    if (dim.slot >= 0 && result.slot >= 0) throw PlaceError{{}, "a value has two run-time dimensions, which has no plan yet"};
+    result = {result.scale * dim.scale, std::max(result.slot, dim.slot)};
+  }
+  return result;
+}
+
+}  // namespace dtl::transform

@@ -1,0 +1,79 @@
+// What lowering says of each node of a function.
+#include "compiler/source/check.h"
+#include "compiler/transform/fusion.h"
+#include "compiler/transform/pass.h"
+
+namespace dtl::transform {
+
+using graph::NodeId;
+using types::TensorType;
+
+Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::FunctionId function_id, Locals& locals)
+    : graph(graph), function(graph[function_id]), locals(locals), ops_(ops) {
+  for (const NodeId id : function.nodes) {
+    const graph::Node& node = graph[id];
+    std::vector<TensorType> operands, results, own_operands, own_results;
+    for (const graph::ValueId value : node.operands) {
+      operands.push_back(graph[value].type);
+      own_operands.push_back(locals.type(graph[value]));
+    }
+    for (const graph::ValueId value : node.results) {
+      results.push_back(graph[value].type);
+      own_results.push_back(locals.type(graph[value]));
+    }
+    const graph::Lower& lower = *ops[node.op].lower;
+    const graph::Lowering whole = lower({operands, results, node.attrs}), own = lower({own_operands, own_results, node.attrs});
+    if (const auto* rule = std::get_if<graph::KernelRule>(&whole)) {
+      kinds_[id] = rule->combine ? NodeKind::reduction : NodeKind::map;
+      graph::KernelRule& kept = rules_[id] = *rule;
+      kept.reduced = std::get<graph::KernelRule>(own).reduced;
+    } else if (std::holds_alternative<graph::GemmRule>(whole)) {
+      kinds_[id] = NodeKind::product;
+      products_[id] = std::get<graph::GemmRule>(own);
+    } else if (std::holds_alternative<graph::ViewRule>(whole)) {
+      kinds_[id] = NodeKind::view;
+    } else if (std::holds_alternative<graph::CollectiveRule>(whole)) {
+      if (op(id) != "all_reduce") throw PlaceError{node.range, fmt::format("`{}` between replicas has no plan yet", op(id))};
+      const bool alone = graph.strategy.mesh.axes[static_cast<size_t>(node.attrs.get<int64_t>("axis"))].size == 1;
+      kinds_[id] = alone ? NodeKind::view : NodeKind::collective;
+      if (alone) identities_.insert(id);
+    } else {
+      DTL_CHECK(false, "`{}` reaches the plan, though `{}` should have replaced it", op(id), std::get<graph::ExpandedRule>(whole).by);
+    }
+  }
+}
+
+const std::string& Lowered::op(NodeId node) const { return ops_[graph[node].op].name(); }
+
+std::optional<graph::ValueId> Lowered::viewed(graph::ValueId value) const {
+  const std::optional<NodeId> node = maker(value);
+  if (!node || kind(*node) != NodeKind::view) return std::nullopt;
+  return graph[*node].operands[static_cast<size_t>(graph[value].result)];
+}
+
+graph::ValueId Lowered::base(graph::ValueId value) const {
+  while (const auto under = viewed(value)) value = *under;
+  return value;
+}
+
+std::optional<std::vector<int32_t>> Lowered::squeezed(graph::ValueId value) const {
+  const auto from = locals.dims(graph[*viewed(value)]), to = locals.dims(graph[value]);
+  std::vector<int32_t> result;
+  const plan::Extent one{1, -1};
+  size_t at = 0;
+  for (const plan::Extent& dim : from) {
+    if (dim == one) {
+      result.push_back(-1);
+      continue;
+    }
+    while (at < to.size() && to[at] == one) ++at;
+    if (at == to.size() || to[at] != dim) return std::nullopt;
+    result.push_back(static_cast<int32_t>(at++));
+  }
+  for (; at < to.size(); ++at) {
+    if (to[at] != one) return std::nullopt;
+  }
+  return result;
+}
+
+}  // namespace dtl::transform
