@@ -170,6 +170,7 @@ class Loop {
         progress_.step(position_, train_.reports());
       }
     }
+    if (position_.step == 0) return;  // stopped: nothing is accumulated
     update_position();
     const std::vector<Value> values = train_.reports();
     keep("train", values);
