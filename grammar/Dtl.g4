@@ -6,13 +6,16 @@
 //   words         `param` … `as` stay keywords only where a declaration may start (and a name or `{` follows on the line);
 //                 everywhere else they arrive as NAME
 //   UNIT          `epoch`, `epochs`, `step`, `steps` after a number on the same line; else NAME
+//   OPEN_RANGE    `..` with nothing to its right: before `]`, `,`, `)`, `}`, `{` or a line's end
+//   ELSE_TEXT     `else` before a text in quotes
 //   brackets      arrive balanced, nested at most 256 deep
-// The rules are LL(1) but for two spots (an open range in an index, `else` of a `require` after an `if`). Where two
-// forms start alike, one rule takes both and the builder of the Ast tells them apart, with a better message than a
-// parser's: arguments and the parameters of a block, tuples and the parameters of a lambda, settings and expressions.
+// The rules are LL(1): no decision needs ANTLR's adaptive prediction, whose tables a process would build anew at each
+// start. Where two forms start alike, one rule takes both and the builder of the Ast (compiler/syntax/build_*) tells
+// them apart, with a better message than a parser's: arguments and the parameters of a block, tuples and the parameters
+// of a lambda. The builder also groups operators by precedence.
 grammar Dtl;
 
-tokens { UNIT }
+tokens { UNIT, OPEN_RANGE, ELSE_TEXT }
 
 // ---- Parser -----------------------------------------------------------------------------------------------------
 
@@ -53,12 +56,12 @@ parameter : NAME (':' type)? ('=' expression)? ;
 body : '{' (item (NEWLINE item)*)? '}' ;
 
 item
-  : 'let' pattern (':' type)? '=' expression      # Let
-  | 'weight' NAME ':' type '=' expression         # Weight
-  | 'state' NAME (':' type)? '=' expression       # State
-  | 'for' pattern 'in' expression body            # ForEach
-  | 'require' expression 'else' STRING            # Require
-  | expression tail?                              # ExpressionItem
+  : 'let' pattern (':' type)? '=' expression
+  | 'weight' NAME ':' type '=' expression
+  | 'state' NAME (':' type)? '=' expression
+  | 'for' pattern 'in' expression body
+  | 'require' expression ELSE_TEXT STRING
+  | expression tail?
   ;
 
 // `name = value`, `name <- value`, `name (parameters) { … }`
@@ -74,25 +77,21 @@ pattern
   | '(' NAME (',' NAME)* ')'
   ;
 
-// From the tightest to the loosest. `-x ** 2` is `-(x ** 2)`; `not` binds looser than a comparison; a lambda's body
-// extends as far right as it can. Comparisons and ranges do not chain (the builder says so).
+// From the loosest to the tightest; `=>` and `**` group to the right, the others to the left:
+//   =>    |>    or    and    not    == != < <= > >=    ..    + -    * /    - (sign)    **    . () [] with
+// `-x ** 2` is `-(x ** 2)`; `not` binds looser than a comparison; a lambda's body extends as far right as it can.
+// Comparisons and ranges do not chain.
 expression
-  : primary                                                  # Atom
-  | expression '.' NAME                                      # Field
-  | expression '(' (argument (',' argument)*)? ')'           # Call
-  | expression '[' subscript (',' subscript)* ']'            # Index
-  | expression 'with' record                                 # With
-  | <assoc=right> expression '**' expression                 # Power
-  | '-' expression                                           # Negate
-  | expression ('*' | '/') expression                        # Product
-  | expression ('+' | '-') expression                        # Sum
-  | expression '..' expression                               # Range
-  | expression ('==' | '!=' | '<' | '<=' | '>' | '>=') expression  # Compare
-  | 'not' expression                                         # Not
-  | expression 'and' expression                              # And
-  | expression 'or' expression                               # Or
-  | expression '|>' expression                               # Pipe
-  | <assoc=right> expression '=>' expression                 # Lambda
+  : operand (( '=>' | '|>' | 'or' | 'and' | '==' | '!=' | '<' | '<=' | '>' | '>=' | '..' | '+' | '-' | '*' | '/' | '**' ) operand)*
+  ;
+
+operand : ('-' | 'not')* primary suffix* ;
+
+suffix
+  : '.' NAME
+  | '(' (argument (',' argument)*)? ')'
+  | '[' subscript (',' subscript)* ']'
+  | 'with' record
   ;
 
 // A type stands only in the parameters of a block: `example (image: u8[28, 28], label: u8) { … }`.
@@ -101,24 +100,26 @@ argument : expression (':' type)? ('=' expression)? ;
 // Only inside `[]` may a range lack an end: `x[2 ..]`, `x[.. 2]`, `x[..]`; `...` stands for any leading axes.
 subscript
   : '...'
-  | '..' expression?
-  | expression '..'?
+  | OPEN_RANGE
+  | '..' expression
+  | expression OPEN_RANGE?
   ;
 
 primary
-  : INTEGER UNIT?                                    # Integer
-  | NUMBER UNIT?                                     # Number
-  | SIZE                                             # Size
-  | DURATION                                         # Duration
-  | PERCENT                                          # Percent
-  | STRING                                           # String
-  | ('true' | 'false')                               # Boolean
-  | NAME                                             # Name
-  | '(' (expression (',' expression)*)? ')'          # Tuple
-  | '[' (expression (',' expression)*)? ']'          # List
-  | record                                           # RecordValue
-  | conditional                                      # IfElse
-  | 'per_replica' body                               # PerReplica
+  : INTEGER UNIT?
+  | NUMBER UNIT?
+  | SIZE
+  | DURATION
+  | PERCENT
+  | STRING
+  | 'true'
+  | 'false'
+  | NAME
+  | '(' (expression (',' expression)*)? ')'
+  | '[' (expression (',' expression)*)? ']'
+  | record
+  | conditional
+  | 'per_replica' body
   ;
 
 record : '{' (setting (NEWLINE setting)*)? '}' ;
@@ -130,10 +131,10 @@ conditional : 'if' expression body ('else' (conditional | body))? ;
 type : alternative ('|' alternative)* ('@' expression)? ;
 alternative : coreType '?'? ;
 coreType
-  : NAME ('[' (dim (',' dim)*)? ']')?                # NamedType
-  | '[' type ']'                                     # ListType
-  | '(' (type (',' type)*)? ')' ('->' alternative)?  # TupleOrFunctionType
-  | '{' (typedName (NEWLINE typedName)*)? '}'        # RecordType
+  : NAME ('[' (dim (',' dim)*)? ']')?
+  | '[' type ']'
+  | '(' (type (',' type)*)? ')' ('->' alternative)?
+  | '{' (typedName (NEWLINE typedName)*)? '}'
   ;
 typedName : NAME ':' type ;
 dim

@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include "grammar/DtlLexer.h"
+#include "grammar/DtlParser.h"
 
 namespace dtl::syntax {
 namespace {
 
 using grammar::DtlLexer;
+using grammar::DtlParser;
 
 /// After that many mistakes in one file the rest is noise.
 constexpr int kMaxReports = 50;
@@ -45,7 +47,8 @@ bool continues_line(int32_t type) {
       DtlLexer::PLUS,   DtlLexer::MINUS, DtlLexer::STAR,       DtlLexer::SLASH,   DtlLexer::POWER,         DtlLexer::EQUAL,  DtlLexer::NOT_EQUAL,
       DtlLexer::LESS,   DtlLexer::AND,   DtlLexer::LESS_EQUAL, DtlLexer::GREATER, DtlLexer::GREATER_EQUAL, DtlLexer::OR,     DtlLexer::RANGE,
       DtlLexer::PIPE,   DtlLexer::ARROW, DtlLexer::FAT_ARROW,  DtlLexer::UPDATE,  DtlLexer::EQUALS,        DtlLexer::ELSE,   DtlLexer::WITH,
-      DtlLexer::DOT,    DtlLexer::AT,    DtlLexer::BAR,        DtlLexer::COLON,   DtlLexer::QUESTION,      DtlLexer::IN};
+      DtlLexer::DOT,    DtlLexer::AT,    DtlLexer::BAR,        DtlLexer::COLON,   DtlLexer::QUESTION,      DtlLexer::IN,
+      DtlParser::ELSE_TEXT};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
@@ -234,14 +237,22 @@ class Filter {
     const bool after_number = i > 0 && !raw.line_before && (raws_[i - 1].type == DtlLexer::INTEGER || raws_[i - 1].type == DtlLexer::NUMBER);
     if (raw.type == DtlLexer::NAME && after_number) {
       const std::string_view word = text(raw);
-      if (word == "epoch" || word == "epochs" || word == "step" || word == "steps") return DtlLexer::UNIT;
+      if (word == "epoch" || word == "epochs" || word == "step" || word == "steps") return DtlParser::UNIT;
     }
+    if (raw.type == DtlLexer::RANGE && ends_range(i)) return DtlParser::OPEN_RANGE;
+    if (raw.type == DtlLexer::ELSE && (next_type(i) == DtlLexer::STRING || next_type(i) == DtlLexer::OPEN_STRING)) return DtlParser::ELSE_TEXT;
     if (!is_word_in_places(raw.type)) return raw.type;
     if (raw.type == DtlLexer::AS) return last_type() == DtlLexer::STRING && !raw.line_before ? raw.type : int32_t{DtlLexer::NAME};
     const bool keyword = at_start() && next_on_line(i) && (is_name_like(next_type(i)) || next_type(i) == DtlLexer::OPEN_BRACE);
     // `train` with its brace on the next line is a header too: better to say that than to take it for a name.
     const bool brace_below = at_start() && open_.empty() && next_type(i) == DtlLexer::OPEN_BRACE;
     return keyword || brace_below ? raw.type : int32_t{DtlLexer::NAME};
+  }
+
+  bool ends_range(size_t i) const {
+    const int32_t next = next_type(i);
+    return next == DtlLexer::CLOSE_BRACKET || next == DtlLexer::COMMA || next == DtlLexer::CLOSE_PAREN || next == DtlLexer::CLOSE_BRACE ||
+           next == DtlLexer::OPEN_BRACE || next == DtlLexer::NEWLINE || next == kEndOfText;
   }
 
   void separator(size_t i) {
@@ -383,6 +394,12 @@ class Filter {
   int32_t line_end_ = 0;
 };
 
+/// The parser's: it also names what only the filter makes.
+const antlr4::dfa::Vocabulary& vocabulary() {
+  static DtlParser parser(nullptr);
+  return parser.getVocabulary();
+}
+
 }  // namespace
 
 std::optional<TokenList> read_tokens(const source::SourceSet& sources, source::FileId file, source::Sink& sink) {
@@ -398,17 +415,13 @@ std::optional<TokenList> read_tokens(const source::SourceSet& sources, source::F
 }
 
 std::string token_name(int32_t type) {
-  antlr4::ANTLRInputStream nothing("");
-  static const DtlLexer lexer(&nothing);
-  const std::string literal = lexer.getVocabulary().getLiteralName(static_cast<size_t>(type));
+  const std::string literal = vocabulary().getLiteralName(static_cast<size_t>(type));
   return literal.empty() ? token_symbol(type) : literal;
 }
 
 std::string token_symbol(int32_t type) {
   if (type == kEndOfText) return "EOF";
-  antlr4::ANTLRInputStream nothing("");
-  static const DtlLexer lexer(&nothing);
-  return lexer.getVocabulary().getSymbolicName(static_cast<size_t>(type));
+  return vocabulary().getSymbolicName(static_cast<size_t>(type));
 }
 
 }  // namespace dtl::syntax
