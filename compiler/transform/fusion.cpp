@@ -49,6 +49,7 @@ class Fuser {
         place_unit(id);
       }
     }
+    order();
     find_stored();
     return std::move(fused_);
   }
@@ -254,6 +255,43 @@ class Fuser {
         return loads_.at(member).contains(value) && lowered_.locals.elements_bound(lowered_.locals.dims(graph_[value])) > 1;
       });
     });
+  }
+
+  // ---- order
+
+  /// The values that an item reads from memory.
+  std::vector<ValueId> reads(const Item& item) const {
+    std::vector<ValueId> values;
+    if (item.node) {
+      values = graph_[*item.node].operands;
+    } else {
+      for (const NodeId unit : item.group.units) values.insert(values.end(), loads_.at(unit).begin(), loads_.at(unit).end());
+    }
+    return values;
+  }
+
+  /// States are written last, the counters that everything reads last of all: nothing then waits for readers of the state before.
+  void order() {
+    const auto rank = [](const Item& item) { return item.node || !item.group.shared ? 0 : item.group.outer.empty() ? 2 : 1; };
+    std::vector<std::set<size_t>> before(fused_.items.size());
+    for (size_t at = 0; at < fused_.items.size(); ++at) {
+      for (const ValueId value : reads(fused_.items[at])) {
+        const auto made = made_at(value);
+        if (made && *made != at) before[at].insert(*made);
+      }
+    }
+    std::vector<Item> ordered;
+    std::vector<bool> done(fused_.items.size());
+    while (ordered.size() < fused_.items.size()) {
+      std::optional<size_t> next;
+      for (size_t at = 0; at < fused_.items.size(); ++at) {
+        if (done[at] || !std::all_of(before[at].begin(), before[at].end(), [&](size_t made) { return done[made]; })) continue;
+        if (!next || rank(fused_.items[at]) < rank(fused_.items[*next])) next = at;
+      }
+      done[*next] = true;
+      ordered.push_back(std::move(fused_.items[*next]));
+    }
+    fused_.items = std::move(ordered);
   }
 
   // ---- what is stored

@@ -71,7 +71,11 @@ class FunctionPlanner {
     return buffer;
   }
 
-  std::string path_of(const Port& port) const { return port.path.empty() ? lowered_[port.value].name : port.path; }
+  /// Counters have no path: there is one of each. Ports of graphs written by hand go by their values' names.
+  std::string path_of(const Port& port) const {
+    if (!port.path.empty()) return port.path;
+    return port.role == graph::Role::none ? lowered_[port.value].name : std::string(graph::name_of(port.role));
+  }
 
   int32_t state(const Port& port) {
     const auto key = std::make_pair(state_role(port.role), path_of(port));

@@ -145,8 +145,8 @@ class Printer {
         }
         case StepKind::gemm: {
           const GemmStep& gemm = step.gemm;
-          line("  {} gemm {} {} {} = {}{} {}{} of {}m {}n {}k{}{}", name_of(step.partition), dtl::name_of(gemm.dtype), gemm.c, gemm.accumulate ? "+" : "", gemm.a,
-               gemm.transpose_a ? "'" : "", gemm.b, gemm.transpose_b ? "'" : "", extent(gemm.m) + " ", extent(gemm.n) + " ", extent(gemm.k) + " ",
+          line("  {} gemm {} {} {}= {}{} {}{}, m {} n {} k {}{}{}", name_of(step.partition), dtl::name_of(gemm.dtype), gemm.c, gemm.accumulate ? "+" : "", gemm.a,
+               gemm.transpose_a ? "'" : "", gemm.b, gemm.transpose_b ? "'" : "", extent(gemm.m), extent(gemm.n), extent(gemm.k),
                gemm.batch == Extent{} ? "" : " batch " + extent(gemm.batch), note);
           break;
         }
