@@ -1,4 +1,5 @@
 // dslc emit, fmt, pass and ops: print a stage of the compilation, or one of the compiler's tables.
+#include <algorithm>
 #include <ostream>
 
 #include "compiler/codegen/jit.h"
@@ -10,6 +11,7 @@
 #include "compiler/syntax/format.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
+#include "compiler/transform/make_plan.h"
 #include "compiler/transform/pass.h"
 
 namespace dtl::driver {
@@ -86,7 +88,11 @@ int emit(const Options& options, std::ostream& out, std::ostream& err) {
     const std::optional<plan::Plan> plan = compilation.plan();
     if (!plan) return stop(1);
     if (options.stage == "plan") {
-      out << plan::print(*plan);
+      if (!options.only.empty() && std::none_of(plan->entries.begin(), plan->entries.end(), [&](const plan::Entry& entry) { return entry.name == options.only; })) {
+        err << fmt::format("dslc: no entry is called `{}`\n", options.only);
+        return stop(1);
+      }
+      out << plan::print(*plan, options.only);
       return stop(0);
     }
     const int status = emit_kernels(options, *plan, out, err);
@@ -113,12 +119,22 @@ int format(const Options& options, std::ostream& out, std::ostream& err) {
 }
 
 int pass(const Options& options, std::ostream& out, std::ostream& err) {
-  if (!known_pass(options.pass, err)) return 1;
+  const bool to_plan = options.pass == "make_plan";  // no pass of the pipeline: its result is no graph
+  if (!to_plan && !known_pass(options.pass, err)) return 1;
   std::string why;
   const std::optional<graph::Graph> graph = graph::parse(read_file(options.file), ops::table(), &why);
   if (!graph) {
     err << "dslc: not the text of a graph: " << why << "\n";
     return 1;
+  }
+  if (to_plan) {
+    const auto plan = transform::make_plan(*graph, ops::table());
+    if (!plan) {
+      err << "error: " << plan.error().text << "\n";
+      return 1;
+    }
+    out << plan::print(*plan);
+    return 0;
   }
   for (const transform::Pass& pass : transform::pipeline()) {
     if (pass.name != options.pass) continue;

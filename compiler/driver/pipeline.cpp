@@ -87,7 +87,10 @@ std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) {
 std::optional<plan::Plan> Compilation::plan() {
   std::optional<graph::Graph> replicated = graph();
   if (!replicated) return std::nullopt;
-  return transform::make_plan(*replicated, ops::table());
+  auto result = transform::make_plan(*replicated, ops::table());
+  if (result) return std::move(*result);
+  sink.report(result.error().range, diag::cannot_place, result.error().text);
+  return std::nullopt;
 }
 
 void Compilation::print_diagnostics(std::ostream& err) {
