@@ -53,6 +53,12 @@ std::string signature_text(const graph::Signature& signature) {
   return text + "}`";
 }
 
+/// A bar would end the cell.
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
 std::string axes_text(const OpRecord& op, const graph::Sample& sample) {
   if (!op.axes->rule) return "none: " + op.axes->reason;
   return fmt::format("`{}`", op.axes->rule({sample.operands, sample.attrs}));
@@ -119,7 +125,7 @@ std::string ops_table() {
   for (const OpRecord& op : table().records()) {
     const graph::Sample& sample = op.samples->front();
     const auto results = (*op.infer)(sample.operands, sample.attrs);
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", signature_text(*op.signature), op.signature->doc, axes_text(op, sample), gradient_text(op),
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", signature_text(*op.signature), cell(op.signature->doc), axes_text(op, sample), gradient_text(op),
                         placement_text(op, sample, *results), lowering_text(op, sample, *results));
   }
   return text;

@@ -115,6 +115,12 @@ graph::Graph mesh_of(int64_t size) {
   return result;
 }
 
+/// Without shares: they follow from the mesh.
+Sizes global(Sizes dims) {
+  std::erase_if(dims, [](const auto& dim) { return dim.first.find('/') != std::string::npos; });
+  return dims;
+}
+
 /// Contributions of `members` that make up the whole by `op`.
 Arrays contributions(const Array& whole, ReduceOp op, size_t members, Random& random) {
   Arrays parts(members, whole);
@@ -143,7 +149,7 @@ Arrays contributions(const Array& whole, ReduceOp op, size_t members, Random& ra
 
 }  // namespace
 
-Mesh::Mesh(int64_t size, const Sizes& dims) : graph(mesh_of(size)), members(graph, true, dims) {}
+Mesh::Mesh(int64_t size, const Sizes& dims) : graph(mesh_of(size)), members(graph, true, global(dims)) {}
 
 Arrays spread(const Array& whole, const TensorType& type, const Placement& placement, const Members& members, Random& random) {
   if (placement.kind == PlacementKind::partial) return contributions(whole, placement.op, members.count(), random);

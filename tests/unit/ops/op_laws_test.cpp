@@ -204,8 +204,9 @@ struct Placed {
     return std::any_of(row.operands.begin(), row.operands.end(), [&](const Placement& placement) { return placement.kind == kind; });
   }
 
-  /// No op makes bools that are to be added up.
+  /// No op makes bools that are to be added up, and what varies has no rows to give a share of.
   bool has_meaning() const {
+    if (op.name() == "local_share" && any(PlacementKind::varying)) return false;
     for (size_t k = 0; k < row.operands.size(); ++k) {
       const Placement& placement = row.operands[k];
       if (sample.operands[k].dtype == DType::boolean && placement.kind == PlacementKind::partial && placement.op == ReduceOp::sum) return false;
