@@ -204,6 +204,19 @@ TEST_CASE("threads and processes share a cache directory") {
   CHECK(folder.files().size() == entries.size());
 }
 
+TEST_CASE("every level of optimisation gives the same bits") {
+  const std::string text = "operand 0 f32[$0, 21]\noperand 1 f32[$0] written\nouter 0 $0\ninner 1 21\n%0 = loop i64 0\n%1 = loop i64 1\n%2 = load f32 0[%0, %1]\n%3 = exp f32 %2\n"
+                           "%4 = multiply f32 %3, %2\n%5 = reduced f32 0.0\n%6 = tanh f32 %5\nstage [1]\n  reduce sum %4\nstage []\n  store 1[%0] %6\n";
+  std::set<std::string> results;
+  for (int level = 0; level <= 3; ++level) {
+    Jit jit({.opt_level = level});
+    Memories operands = make_operands(parsed(text), {19});
+    call(jit.compile({{"level", text}})[0], operands, {19}, 0, 19);
+    results.insert(operands[1].bits());
+  }
+  CHECK(results.size() == 1);
+}
+
 TEST_CASE("code is printed under the kernel's name") {
   Jit jit({});
   const std::string ir = jit.llvm_text(adding(1)), assembly = jit.asm_text(adding(1));
