@@ -102,10 +102,16 @@ TEST_CASE("a classifier with dropout and adam, whatever the replicas and the bat
 
 TEST_CASE("losses by sum and by maximum") {
   const std::string model = kData + "model M (x: f32[batch, 5]) -> f32[batch] { x |> dense(4, activation = tanh) |> dense(1) |> squeeze(axis = -1) }\n" + kTrain;
-  for (const char* loss : {"sum(squared_error(prediction, y))", "max(squared_error(prediction, y))", "mean(prediction * y) + 0.1 * min(prediction)",
-                           "log_sum_exp(squared_error(prediction, y))", "sqrt(mean(squared_error(prediction, y)))"}) {
+  for (const char* loss : {"sum(squared_error(prediction, y))", "max(squared_error(prediction, y))", "mean(prediction * y) + 0.1 * min(prediction)", "sqrt(mean(squared_error(prediction, y)))"}) {
     for (const int n : kReplicas) same(model + "  loss = " + loss + "\n  optimizer = sgd(0.05, momentum = 0.9)\n", mirrored(n), kBatches);
   }
+}
+
+TEST_CASE("a loss with one batch reduction inside another") {
+  const std::string program = kData + "model M (x: f32[batch, 5]) -> f32[batch] { x |> dense(1) |> squeeze(axis = -1) }\n" +
+                              "train {\n  data = Points\n  epochs = 1\n  step (x, y) {\n" +
+                              "    minimize(log_sum_exp(squared_error(M(x), y)) + variance(M(x)), over = M, using = sgd(0.05))\n  }\n";
+  for (const int n : kReplicas) same(program, mirrored(n), kBatches);
 }
 
 TEST_CASE("batch statistics are those of the global batch") {

@@ -120,4 +120,55 @@ std::vector<graph::Array> PlanRunner::run(const std::string& name, const std::ve
   return results;
 }
 
+void PlanRunner::run(const std::string& entry, const std::map<std::string, graph::Array>& fields) {
+  const int index = executor_->find(entry);
+  REQUIRE(index >= 0);
+  ArraySource source;
+  std::vector<int> order;
+  std::vector<int64_t> rows;
+  for (const plan::InputField& input : plan().entries[static_cast<size_t>(index)].inputs) {
+    REQUIRE(fields.contains(input.name));
+    order.push_back(static_cast<int>(order.size()));
+    source.add(fields.at(input.name));
+  }
+  for (int64_t row = 0; row < source.examples(); ++row) rows.push_back(row);
+  executor_->run(index, {&source, rows}, order);
+}
+
+graph::Array PlanRunner::state(size_t index) const {
+  const plan::Buffer& buffer = plan().buffers[static_cast<size_t>(plan().states[index].buffer)];
+  std::vector<int64_t> shape;
+  for (const plan::Extent& dim : buffer.dims) shape.push_back(dim.scale);
+  return from_bytes(buffer.dtype, std::move(shape), std::as_const(*executor_).state(static_cast<int>(index)));
+}
+
+graph::Array PlanRunner::state(plan::StateRole role, const std::string& path) const {
+  const int index = executor_->find_state(path, role);
+  INFO("no state `" << path << "`");
+  REQUIRE(index >= 0);
+  return state(static_cast<size_t>(index));
+}
+
+std::vector<graph::Array> PlanRunner::states() const {
+  std::vector<graph::Array> result;
+  for (size_t i = 0; i < plan().states.size(); ++i) result.push_back(state(i));
+  return result;
+}
+
+void PlanRunner::start(int64_t seed) {
+  for (size_t i = 0; i < plan().states.size(); ++i) {
+    const auto memory = executor_->state(static_cast<int>(i));
+    std::fill(memory.begin(), memory.end(), std::byte{0});
+    if (plan().states[i].role == plan::StateRole::seed) executor_->set_scalar(static_cast<int>(i), static_cast<double>(seed));
+  }
+  reset_metrics();
+  executor_->run(executor_->find("init"));
+}
+
+void PlanRunner::reset_metrics() {
+  for (size_t i = 0; i < plan().states.size(); ++i) {
+    if (plan().states[i].role == plan::StateRole::metric) executor_->set_scalar(static_cast<int>(i), plan().states[i].identity);
+  }
+}
+
 }  // namespace dtl::test

@@ -21,11 +21,21 @@ class PlanRunner {
   /// As graph::interpret: global arrays for the function's parameters, in order; its results, in order.
   std::vector<graph::Array> run(const std::string& function, const std::vector<graph::Array>& params, const std::map<std::string, int64_t>& dims);
 
+  /// One run of an entry on these fields, all of as many rows; states stay as they are between runs.
+  void run(const std::string& entry, const std::map<std::string, graph::Array>& fields);
+  graph::Array state(plan::StateRole role, const std::string& path) const;
+  /// Every state, reports among them, in the plan's order.
+  std::vector<graph::Array> states() const;
+  /// Counters to 0, accumulators to their identities; then `init`.
+  void start(int64_t seed);
+  void reset_metrics();
+
   train::Executor& executor() { return *executor_; }
   const plan::Plan& plan() const { return executable_.plan; }
 
  private:
   int state_of(const graph::Port& port) const;
+  graph::Array state(size_t index) const;
 
   graph::Graph graph_;
   codegen::Jit jit_;

@@ -1,0 +1,198 @@
+// Training runs as plans: every number of replicas and threads against one, and against the interpreter.
+#include "plan_runner.h"
+#include "tests/unit/lower/program_testing.h"
+
+using namespace dtl;
+using namespace dtl::testing;
+
+namespace {
+
+using Fields = std::map<std::string, graph::Array>;
+
+const std::string kData = R"(
+dataset Points {
+  train = synthetic(1_000, seed = 1, fields = { x = normal([6]), label = integers(0, 3, []) })
+  batch = 24
+  example (x: f32[6], label: int) {
+    x     = x
+    label = cast(label, i32)
+  }
+}
+)";
+
+/// Mean, sum and max reductions, dropout, a hidden layer, adam.
+const std::string kClassifier = kData + R"(
+model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16, activation = relu) |> dropout(0.3) |> dense(3) }
+train {
+  model     = Net
+  data      = Points
+  loss      = mean(sparse_cross_entropy(prediction, label))
+  metrics   = { accuracy = mean(argmax(prediction) == label), total = sum(sparse_cross_entropy(prediction, label)), worst = max(sparse_cross_entropy(prediction, label)) }
+  optimizer = adam(1e-2)
+  epochs    = 1
+)";
+
+/// A step written by hand, with each replica's own view.
+const std::string kOwnStep = kData + R"(
+model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(8, activation = tanh) |> dense(3) }
+train {
+  model  = Net
+  data   = Points
+  epochs = 1
+  step (x, label) {
+    let per_example = sparse_cross_entropy(Net(x), label)
+    let loss = mean(per_example)
+    minimize(loss, over = Net, using = sgd(0.1, momentum = 0.9))
+    let share = per_replica { sum(per_example) }
+    report(loss = loss, check = reduce(sum, share) / count(label), slowest = reduce(max, share), largest = max(per_example), again = mean(sparse_cross_entropy(Net(x), label)))
+  }
+)";
+
+graph::Graph replicated(const std::string& program, const std::string& strategy, const std::string& precision = "f32") {
+  return passed(lowered(program + "  strategy = " + strategy + "\n  precision = " + precision + "\n}\n"), "");
+}
+
+std::string mirrored(int replicas) { return "mirrored(replicas = " + std::to_string(replicas) + ")"; }
+
+/// Batches of the classifier's data; full, short, fewer than eight or four, one.
+Fields batch(int step, DType real) {
+  const int64_t sizes[] = {24, 24, 17, 24, 3, 24, 7, 1};
+  const int64_t rows = sizes[step % 8];
+  graph::Array x = noise({rows, 6}, static_cast<uint64_t>(step) + 1), label = noise({rows}, static_cast<uint64_t>(step) + 1000);
+  x.dtype = real;
+  label.dtype = DType::i64;
+  for (double& value : label.data) value = std::floor((value + 1) * 1.5);
+  if (real == DType::f32) {
+    for (double& value : x.data) value = static_cast<float>(value);
+  }
+  return {{"x", std::move(x)}, {"label", std::move(label)}};
+}
+
+DType type_of_x(const graph::Graph& graph) {
+  for (const graph::Port& port : graph[*graph.find_function("train_step")].params) {
+    if (port.path == "x") return graph[port.value].type.dtype;
+  }
+  return DType::f32;
+}
+
+struct Trained {
+  std::vector<double> weights, losses;
+  std::vector<graph::Array> states;
+  std::vector<int64_t> rows;
+};
+
+Trained trained(const graph::Graph& graph, int threads, int steps) {
+  test::PlanRunner runner(graph, threads);
+  runner.start(7);
+  Trained result;
+  for (int step = 0; step < steps; ++step) {
+    runner.reset_metrics();
+    runner.run("train_step", batch(step, type_of_x(graph)));
+    runner.run("train_report", {});
+    result.losses.push_back(runner.state(plan::StateRole::report, "train/loss").data[0]);
+  }
+  for (const plan::StateEntry& state : runner.plan().states) {
+    if (state.role != plan::StateRole::weight) continue;
+    const graph::Array array = runner.state(state.role, state.path);
+    result.weights.insert(result.weights.end(), array.data.begin(), array.data.end());
+  }
+  result.states = runner.states();
+  result.rows = runner.executor().rows_of_replicas();
+  return result;
+}
+
+double relative(const std::vector<double>& expected, const std::vector<double>& actual) {
+  REQUIRE(expected.size() == actual.size());
+  double norm = 0, off = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    norm += expected[i] * expected[i];
+    off += (expected[i] - actual[i]) * (expected[i] - actual[i]);
+  }
+  return std::sqrt(off) / std::sqrt(norm);
+}
+
+void check_equivalence(const std::string& program, const std::string& precision, int steps, double tolerance) {
+  const Trained one = trained(replicated(program, "one_device()", precision), 1, steps);
+  REQUIRE(one.losses.back() > 0);
+  for (const int replicas : {1, 2, 3, 4, 8}) {
+    CAPTURE(replicas, precision);
+    const graph::Graph graph = replicated(program, mirrored(replicas), precision);
+    const Trained many = trained(graph, 1, steps);
+    CHECK(relative(one.weights, many.weights) < tolerance);
+    for (int step = 0; step < steps; ++step) CHECK(std::abs(one.losses[static_cast<size_t>(step)] - many.losses[static_cast<size_t>(step)]) <= tolerance * std::abs(one.losses[static_cast<size_t>(step)]));
+    // The replicas together worked on one device's rows, each on its share.
+    int64_t rows = 0;
+    for (const int64_t own : many.rows) rows += own;
+    CHECK(rows == one.rows[0]);
+    CHECK(many.rows.front() > 0);
+    CHECK(many.rows.size() == static_cast<size_t>(replicas));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("in f64 every number of replicas trains as one device, to 1e-9 after 50 steps") {
+  check_equivalence(kClassifier, "f64", 50, 1e-9);
+  check_equivalence(kOwnStep, "f64", 50, 1e-9);
+}
+
+TEST_CASE("in f32 every number of replicas trains as one device, to 4e-5 after 20 steps") {
+  check_equivalence(kClassifier, "f32", 20, 4e-5);
+  check_equivalence(kOwnStep, "f32", 20, 4e-5);
+}
+
+TEST_CASE("runs on the same replicas give the same bits, whatever threads each has") {
+  for (const int replicas : {1, 2, 3}) {
+    const graph::Graph graph = replicated(kClassifier, mirrored(replicas));
+    const Trained first = trained(graph, 1, 10);
+    for (const int threads : {1, 2, 3}) {
+      CAPTURE(replicas, threads);
+      const Trained again = trained(graph, threads, 10);
+      REQUIRE(first.states.size() == again.states.size());
+      for (size_t i = 0; i < first.states.size(); ++i) CHECK(first.states[i].data == again.states[i].data);
+    }
+  }
+}
+
+TEST_CASE("plans agree with the interpreter of the whole graph") {
+  for (const std::string& program : {kClassifier, kOwnStep}) {
+    Run interpreted(passed(lowered(program + "  strategy = one_device()\n  precision = f64\n}\n"), "simplify"));
+    test::PlanRunner planned(replicated(program, mirrored(3), "f64"), 2);
+    planned.start(7);
+    for (int step = 0; step < 8; ++step) {
+      const Fields fields = batch(step, DType::f64);
+      interpreted.train(fields);
+      planned.run("train_step", fields);
+    }
+    if (interpreted.graph().find_function("eval_step")) {
+      interpreted.evaluate(batch(2, DType::f64));
+      planned.run("eval_step", batch(2, DType::f64));
+      interpreted.call("eval_report", {}, 1);
+      planned.run("eval_report", {});
+    }
+    interpreted.call("train_report", {}, 1);
+    planned.run("train_report", {});
+    int compared = 0;
+    for (const plan::StateEntry& state : planned.plan().states) {
+      const auto role = graph::parse_role(state.role == plan::StateRole::weight ? "weight" : state.role == plan::StateRole::optimizer ? "optimizer" : state.role == plan::StateRole::metric ? "metric" : state.role == plan::StateRole::report ? "report" : "");
+      if (!role) continue;
+      CAPTURE(state.path);
+      CHECK(relative(interpreted.at(*role, state.path).data, planned.state(state.role, state.path).data) < 1e-10);
+      ++compared;
+    }
+    CHECK(compared > 10);
+  }
+}
+
+TEST_CASE("a check by hand equals the loss") {
+  const graph::Graph graph = replicated(kOwnStep, mirrored(3));
+  test::PlanRunner runner(graph, 1);
+  runner.start(7);
+  for (int step = 0; step < 8; ++step) {
+    runner.reset_metrics();
+    runner.run("train_step", batch(step, DType::f32));
+    runner.run("train_report", {});
+    const auto report = [&](const char* name) { return runner.state(plan::StateRole::report, std::string("train/") + name).data[0]; };
+    CHECK(std::abs(report("check") - report("loss")) <= 1e-6 * report("loss"));
+  }
+}

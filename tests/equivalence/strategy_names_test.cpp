@@ -1,0 +1,64 @@
+// No strategy's name means anything: the library's strategies under other names give byte-identical plans.
+#include <regex>
+
+#include "compiler/transform/make_plan.h"
+#include "runtime/plan/plan.h"
+#include "tests/unit/lower/program_testing.h"
+
+using namespace dtl;
+using namespace dtl::testing;
+
+namespace {
+
+const std::string kProgram = R"(
+dataset Points {
+  train = synthetic(100, seed = 1, fields = { x = normal([6]), y = normal([]) })
+  batch = 12
+}
+model Net (x: f32[batch, 6]) -> f32[batch] { x |> dense(5, activation = relu) |> dropout(0.1) |> dense(1) |> squeeze(axis = -1) }
+train {
+  model     = Net
+  data      = Points
+  loss      = mean(squared_error(prediction, y))
+  optimizer = adam(1e-3)
+  epochs    = 1
+)";
+
+std::string library_strategies() {
+  for (const driver::StdlibFile& file : driver::stdlib_files()) {
+    if (file.name == "strategies.dtl") return std::string(file.text);
+  }
+  FAIL("the library has no strategies.dtl");
+  return {};
+}
+
+/// The plan's text, or why there is none.
+std::string plan_of(const std::string& text) {
+  const Checked checked = check(text);
+  if (!checked.program) return "diagnostics";
+  auto graph = transform::run_pipeline(lower::lower(*checked.program, ops::table()), ops::table());
+  if (!graph) return graph.error().text;
+  const auto plan = transform::make_plan(*graph, ops::table());
+  return plan ? plan::print(*plan) : plan.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("the library's strategies under other names give byte-identical plans") {
+  const std::string library = library_strategies();
+  std::vector<std::string> names;
+  const std::regex declaration(R"((^|\n)strategy (\w+))");
+  for (std::sregex_iterator at(library.begin(), library.end(), declaration), end; at != end; ++at) names.push_back((*at)[2]);
+  REQUIRE(names.size() >= 8);
+  std::string renamed = library;
+  for (size_t i = 0; i < names.size(); ++i) renamed = std::regex_replace(renamed, std::regex("\\b" + names[i] + "\\b"), "way_" + std::to_string(i));
+  int planned = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i]);
+    const std::string original = plan_of(kProgram + "  strategy = " + names[i] + "()\n}\n");
+    CHECK(original == plan_of(renamed + kProgram + "  strategy = way_" + std::to_string(i) + "()\n}\n"));
+    planned += original.find("entry train_step") != std::string::npos ? 1 : 0;
+  }
+  // one_device and mirrored at least; what has no plan yet has the same reason under any name.
+  CHECK(planned >= 2);
+}
