@@ -177,6 +177,19 @@ class Resolver {
       }
       return true;
     }
+    // Without `example`, they are the fields that a generated source names.
+    for (const Item* item : data->body->items) {
+      if (item->kind != ItemKind::assign || item->names[0].text != "train") continue;
+      const Expr* source = item->value;
+      while (source->kind == ExprKind::pipe || source->kind == ExprKind::group) source = source->items[0];
+      for (const syntax::Argument& argument : source->arguments) {
+        if (!argument.value || argument.value->kind != ExprKind::record) continue;
+        for (const syntax::Argument& field : argument.value->arguments) {
+          if (field.name) bind(field.name->text, field.name->range, scope);
+        }
+        return true;
+      }
+    }
     return false;
   }
 

@@ -74,9 +74,10 @@ Settings::Settings(Evaluator& evaluator, const syntax::Ast& file, const Decl* tr
       continue;
     }
     const bool is_field = std::find(train_fields().begin(), train_fields().end(), path[0]) != train_fields().end();
-    if (train && is_field && path.size() == 1) {
-      overrides_[{train, path[0]}] = &override;
-    } else if (train && std::find(later_train_fields().begin(), later_train_fields().end(), path[0]) != later_train_fields().end()) {
+    if (is_field && path.size() == 1) {
+      // Without a train block that is told elsewhere.
+      if (train) overrides_[{train, path[0]}] = &override;
+    } else if (std::find(later_train_fields().begin(), later_train_fields().end(), path[0]) != later_train_fields().end()) {
       reporter.report(override.range, diag::not_supported_yet, "`" + path[0] + "`");
     } else {
       unknown(path[0], firsts, "");
