@@ -2,14 +2,15 @@
 //
 // takes:    an Executable, and how many replicas and threads there are
 // gives:    entry points to call, states to read and write by path, counters
-// promises: no allocation, lock or thread start in `run` after the first run of an entry; the same bits on every run with
-//           the same topology and inputs
+// promises: no allocation, lock or thread start in `run` after the first run of an entry with as many rows; the same bits
+//           on every run with the same topology and inputs
 // print it: `dslc emit --stage plan`
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,7 +30,7 @@ Topology topology_of(const plan::Plan& plan, int cores);
 
 class Executor {
  public:
-  /// Allocates arenas and states (zeroed), starts the threads, prepares library calls for every size that can occur.
+  /// Allocates arenas and states (zeroed) and starts the threads.
   Executor(const plan::Executable& executable, Topology topology);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -40,7 +41,8 @@ class Executor {
 
   /// Runs one entry on the global batch and returns when every replica has finished. `fields[i]` is the field of
   /// `batch.source` that the entry's input i reads, in the order of plan::Entry::inputs. An entry without inputs takes an
-  /// empty batch. Batches larger than the plan's bound are our fault.
+  /// empty batch. Batches larger than the plan's bound are our fault. The caller's thread is one of the workers. The first
+  /// run with a number of rows settles all sizes for it and compiles products of sizes that are new.
   void run(int entry, const data::Batch& batch = {}, std::span<const int> fields = {});
 
   /// The memory of a state, by index in Plan::states. Not while `run` is running.
@@ -54,6 +56,11 @@ class Executor {
 
   /// Rows that each replica has worked on, since the start, over runs of entries with inputs.
   const std::vector<int64_t>& rows_of_replicas() const;
+
+  /// With `on`, measures what each step takes on worker 0 from now on; the measurements so far are dropped.
+  void profile(bool on);
+  /// The mean time of each step, by entry, for people.
+  std::string profile_table() const;
 
   const plan::Plan& plan() const;
   Topology topology() const;

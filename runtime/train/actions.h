@@ -1,0 +1,125 @@
+// Actions: an entry of the Plan, bound to one number of rows: what each worker does, with every size and address settled.
+//
+// takes:    a Plan, where its buffers lie, a number of global rows
+// gives:    per worker, a list of actions in order
+// promises: an action whose part is empty is left out; all workers of a barrier's scope have that barrier
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "runtime/device/gemm.h"
+#include "runtime/plan/plan.h"
+#include "runtime/train/executor.h"
+#include "runtime/train/memory.h"
+
+namespace dtl::train {
+
+struct KernelAction {
+  plan::KernelFunction function;
+  void* const* operands;
+  const int64_t* extents;
+  int64_t begin, end;
+};
+
+struct GemmAction {
+  const device::Gemm* gemm;
+  const std::byte *a, *b;
+  std::byte* c;
+  int part, parts;
+};
+
+struct ReduceAction {
+  ReduceOp op;
+  DType dtype;
+  const void* const* sources;  ///< `count` of them
+  size_t count;
+  std::byte* to;
+  int64_t begin, end;
+};
+
+struct CopyAction {
+  const std::byte* from;
+  std::byte* to;
+  size_t bytes;
+};
+
+struct BarrierAction {
+  plan::BarrierScope scope;
+};
+
+struct Action {
+  int32_t step;  ///< index into Entry::steps
+  std::variant<KernelAction, GemmAction, ReduceAction, CopyAction, BarrierAction> what;
+};
+
+/// A worker's part of its replica's rows of one input: rows [begin, begin + count) of the global batch.
+struct Gather {
+  int64_t begin, count;
+  int64_t row;  ///< the row of the buffer where they begin
+  int32_t buffer;
+  std::byte* buffer_data;
+};
+
+/// One entry with one number of rows.
+struct Prepared {
+  std::vector<std::vector<Gather>> gathers;  ///< [worker][input]
+  std::vector<std::vector<Action>> actions;  ///< [worker]
+  std::vector<int64_t> rows;                 ///< [replica] of its inputs; 0 without inputs
+
+  // What the actions point to.
+  std::vector<std::unique_ptr<int64_t[]>> extents;
+  std::vector<std::unique_ptr<const void*[]>> sources;
+};
+
+/// The memory of a job in this process.
+class Storage {
+ public:
+  Storage(const plan::Plan& plan, Topology topology);
+
+  std::byte* address(int32_t buffer, int replica) const;
+  /// First touch by worker `worker`, from its own thread.
+  void touch(Topology topology, int worker) const;
+
+ private:
+  const plan::Plan& plan_;
+  std::vector<Memory> arenas_, inputs_;  ///< [replica]
+  Memory shared_, state_;
+  std::vector<int64_t> input_offsets_;  ///< by buffer
+};
+
+class Binder {
+ public:
+  Binder(const plan::Executable& executable, Topology topology);
+
+  const Storage& storage() const { return storage_; }
+  /// Settles everything for `rows` global rows. Compiles products of sizes that were not seen before.
+  Prepared prepare(int entry, int64_t rows);
+  /// Scratch that one worker needs for everything prepared so far.
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  struct Rank;
+  std::vector<int64_t> extents_of(int replica, int64_t rows) const;
+  int64_t first_row(int32_t extent, const std::vector<int64_t>& values, int replica) const;
+  int64_t coordinate(int replica, int32_t axis) const;
+  void bind_inputs(const plan::Entry& entry, int64_t rows, Prepared& to) const;
+  void bind_kernel(const plan::KernelStep& step, const Rank& rank, Prepared& to);
+  void bind_gemm(const plan::GemmStep& step, const Rank& rank, Prepared& to);
+  void bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepared& to);
+  void bind_copy(const plan::CopyStep& step, const Rank& rank, Prepared& to);
+  const device::Gemm* gemm_of(const device::GemmShape& shape);
+
+  const plan::Executable& executable_;
+  const Topology topology_;
+  Storage storage_;
+  std::map<device::GemmShape, std::unique_ptr<const device::Gemm>> gemms_;
+  std::map<std::vector<int32_t>, std::vector<std::unique_ptr<void*[]>>> operands_;  ///< by buffers, then replica
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace dtl::train
