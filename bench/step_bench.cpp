@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/fault_text.h"
@@ -19,6 +21,33 @@ using namespace dtl;
 using nlohmann::json;
 
 namespace {
+
+/// A source's rows, made once: what is timed is training, not the making of random numbers.
+class MemorySource : public data::Source {
+ public:
+  explicit MemorySource(const data::Source& source) : fields_(source.fields()), rows_(source.examples()) {
+    std::vector<int64_t> all(static_cast<size_t>(rows_));
+    std::iota(all.begin(), all.end(), 0);
+    for (size_t f = 0; f < fields_.size(); ++f) {
+      bytes_.emplace_back(static_cast<size_t>(fields_[f].bytes() * rows_));
+      source.gather(f, all, bytes_.back().data());
+    }
+  }
+  int64_t examples() const override { return rows_; }
+  const std::vector<data::Field>& fields() const override { return fields_; }
+  void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
+    const auto bytes = static_cast<size_t>(fields_[field].bytes());
+    for (const int64_t row : rows) {
+      std::memcpy(to, bytes_[field].data() + static_cast<size_t>(row) * bytes, bytes);
+      to += bytes;
+    }
+  }
+
+ private:
+  std::vector<data::Field> fields_;
+  int64_t rows_;
+  std::vector<std::vector<std::byte>> bytes_;
+};
 
 class Bench {
  public:
@@ -31,7 +60,7 @@ class Bench {
     executable_.kernels = jit_.compile(executable_.plan.kernels);
     topology_ = train::topology_of(executable_.plan, compilation_.cores());
     executor_ = std::make_unique<train::Executor>(executable_, topology_);
-    source_ = compilation_.source(compilation_.program->data.splits.at(0).source);
+    source_ = std::make_unique<MemorySource>(*compilation_.source(compilation_.program->data.splits.at(0).source));
     step_ = executor_->find("train_step");
     for (const plan::InputField& input : executable_.plan.entries[static_cast<size_t>(step_)].inputs) {
       const auto& fields = compilation_.program->fields;
@@ -90,6 +119,14 @@ class Bench {
     std::ofstream(folder + "/spec.json") << json{{"layers", layers}, {"steps", steps}, {"batch", batch()}, {"learning_rate", 1e-3}, {"epsilon", 1e-8}};
   }
 
+  /// Nanoseconds of each step of the plan, on worker 0.
+  std::string profile(double seconds) {
+    time(0);
+    executor_->profile(true);
+    time(seconds);
+    return executor_->profile_table();
+  }
+
   json losses(int64_t steps) {
     json result = json::array();
     for (int64_t s = 0; s < steps; ++s) {
@@ -120,7 +157,7 @@ class Bench {
   plan::Executable executable_;
   train::Topology topology_;
   std::unique_ptr<train::Executor> executor_;
-  std::shared_ptr<data::Source> source_;
+  std::unique_ptr<MemorySource> source_;
   std::vector<int> fields_;
   std::vector<int64_t> rows_;
   int step_ = -1;
@@ -132,6 +169,7 @@ int main(int argc, char** argv) {
   driver::Options options;
   double seconds = 3;
   std::string folder;
+  bool profile = false;
   CLI::App app("times training steps");
   app.add_option("FILE", options.file)->required();
   app.add_option("--strategy", options.strategy);
@@ -140,10 +178,13 @@ int main(int argc, char** argv) {
   app.add_option("--data", options.data)->allow_extra_args(false);
   app.add_option("--seconds", seconds);
   app.add_option("--write", folder);
+  app.add_flag("--profile", profile, "a table of what each step of the plan takes");
   CLI11_PARSE(app, argc, argv);
   try {
     Bench bench(options);
-    if (folder.empty()) {
+    if (profile) {
+      std::cout << bench.profile(seconds);
+    } else if (folder.empty()) {
       std::cout << bench.time(seconds).dump() << std::endl;
     } else {
       constexpr int64_t kSteps = 10;

@@ -31,7 +31,7 @@ class Synthetic : public Source {
       const bool whole = field.generator == Generator::integers;
       if (whole && (field.low < least || field.high - 1 > most)) throw Fault(5110, {field.name});
       assert(!whole || field.low < field.high);
-      fields_.push_back({field.name, whole ? DType::i32 : DType::f32, field.shape});
+      fields_.push_back({field.name, whole ? DType::i64 : DType::f32, field.shape});
       streams_.push_back({field.generator, field.low, static_cast<uint64_t>(field.high - field.low), hash(field.name)});
     }
   }
@@ -46,9 +46,16 @@ class Synthetic : public Source {
       assert(row >= 0 && row < examples_);
       for (int64_t b = 0; b < blocks; ++b) {
         const std::array<uint32_t, 4> made = block(stream, static_cast<uint64_t>(row * blocks + b));
-        const size_t bytes = static_cast<size_t>(std::min<int64_t>(4, elements - 4 * b)) * 4;
-        std::memcpy(to, made.data(), bytes);
-        to += bytes;
+        const auto count = static_cast<size_t>(std::min<int64_t>(4, elements - 4 * b));
+        if (stream.generator == Generator::integers) {
+          std::array<int64_t, 4> whole;
+          for (size_t i = 0; i < 4; ++i) whole[i] = static_cast<int32_t>(made[i]);
+          std::memcpy(to, whole.data(), count * 8);
+          to += count * 8;
+        } else {
+          std::memcpy(to, made.data(), count * 4);
+          to += count * 4;
+        }
       }
     }
   }
@@ -61,7 +68,7 @@ class Synthetic : public Source {
     uint64_t id;
   };
 
-  /// The bits of four elements: f32 or i32.
+  /// The bits of four elements: f32, or i32 that becomes i64.
   std::array<uint32_t, 4> block(const Stream& stream, uint64_t index) const {
     std::array<uint32_t, 4> bits = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(stream.id), static_cast<uint32_t>(stream.id >> 32)},
                                           {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});

@@ -12,7 +12,7 @@ namespace dtl::data {
 enum class Generator : uint8_t {
   normal,    ///< f32, mean 0, variance 1
   uniform,   ///< f32 in [0, 1)
-  integers,  ///< i32 in [low, high)
+  integers,  ///< i64 in [low, high)
 };
 
 struct SyntheticField {

@@ -31,7 +31,7 @@ std::shared_ptr<Source> three_fields(uint64_t seed) {
 TEST_CASE("synthetic: a row is a function of seed, field and index") {
   const auto source = three_fields(7);
   CHECK(source->fields()[0].dtype == DType::f32);
-  CHECK(source->fields()[2].dtype == DType::i32);
+  CHECK(source->fields()[2].dtype == DType::i64);
   const auto all = rows_of<float>(*source, 0, first(1000));
   const auto some = rows_of<float>(*three_fields(7), 0, {17, 3});
   CHECK(std::equal(some.begin(), some.begin() + 5, all.begin() + 17 * 5));
@@ -59,8 +59,8 @@ TEST_CASE("synthetic: the distributions are what they are called") {
   CHECK(*std::max_element(uniform.begin(), uniform.end()) < 1);
   CHECK(std::abs(std::accumulate(uniform.begin(), uniform.end(), 0.0) / 1000 - 0.5) < 0.04);
 
-  std::map<int32_t, int> counts;
-  for (const int32_t label : rows_of<int32_t>(*source, 2, first(1000))) ++counts[label];
+  std::map<int64_t, int> counts;
+  for (const int64_t label : rows_of<int64_t>(*source, 2, first(1000))) ++counts[label];
   CHECK(counts.size() == 5);
   CHECK(counts.begin()->first == -2);
   CHECK(counts.rbegin()->first == 2);
@@ -69,7 +69,7 @@ TEST_CASE("synthetic: the distributions are what they are called") {
 
 TEST_CASE("synthetic: the whole of i32 is possible, more is a fault") {
   const auto whole = synthetic(100, 0, {{"i", Generator::integers, -(int64_t{1} << 31), int64_t{1} << 31, {}}});
-  const auto values = rows_of<int32_t>(*whole, 0, first(100));
+  const auto values = rows_of<int64_t>(*whole, 0, first(100));
   CHECK(*std::min_element(values.begin(), values.end()) < -(1 << 30));
   CHECK(*std::max_element(values.begin(), values.end()) > 1 << 30);
   try {
@@ -82,10 +82,10 @@ TEST_CASE("synthetic: the whole of i32 is possible, more is a fault") {
 
 TEST_CASE("take and skip part a source") {
   const auto source = three_fields(1);
-  const auto all = rows_of<int32_t>(*source, 2, first(1000));
+  const auto all = rows_of<int64_t>(*source, 2, first(1000));
   const auto middle = take(skip(source, 300), 500);
   REQUIRE(middle->examples() == 500);
-  CHECK(rows_of<int32_t>(*middle, 2, first(500)) == std::vector<int32_t>(all.begin() + 300, all.begin() + 800));
+  CHECK(rows_of<int64_t>(*middle, 2, first(500)) == std::vector<int64_t>(all.begin() + 300, all.begin() + 800));
   CHECK(skip(source, 1000)->examples() == 0);
   CHECK(take(source, 1000)->examples() == 1000);
   for (const bool taking : {true, false}) {
