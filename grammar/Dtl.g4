@@ -24,6 +24,9 @@ file : (declaration (NEWLINE declaration)*)? EOF ;
 // `--set name=EXPRESSION`, `--strategy EXPRESSION`
 fragmentOfExpression : expression EOF ;
 
+// What is still worth reading below a header that is not one.
+fragmentOfBody : body EOF ;
+
 declaration
   : importFile
   | parameterOfProgram
@@ -129,11 +132,14 @@ conditional : 'if' expression body ('else' (conditional | body))? ;
 
 // `same | valid | int`: a word or a type. `@` gives a placement: `f32[a, b] @ split(1, over = model)`.
 type : alternative ('|' alternative)* ('@' expression)? ;
-alternative : coreType '?'? ;
+// A function's `?` is its result's: `(int) -> int?`.
+alternative
+  : '(' (type (',' type)*)? ')' ('->' alternative | '?')?
+  | coreType '?'?
+  ;
 coreType
   : NAME ('[' (dim (',' dim)*)? ']')?
   | '[' type ']'
-  | '(' (type (',' type)*)? ')' ('->' alternative)?
   | '{' (typedName (NEWLINE typedName)*)? '}'
   ;
 typedName : NAME ':' type ;
