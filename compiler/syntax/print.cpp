@@ -102,14 +102,24 @@ class Printer {
     if (!text.empty()) line("doc " + quote(text));
   }
 
+  /// Puts a value that fits there behind a label; false if it needs lines of its own.
+  static bool append_value(std::string& label, const char* separator, const Expr* value) {
+    if (!value) return true;
+    const std::string text = on_line(*value);
+    if (!text.empty()) label += separator + text;
+    return !text.empty();
+  }
+
   void parameters(const char* label, const std::vector<Parameter>& list) {
     line(label);
     Deeper deeper(*this);
     for (const Parameter& parameter : list) {
-      line(parameter.name.text + (parameter.type ? ": " + type(*parameter.type) : ""));
+      std::string label = parameter.name.text + (parameter.type ? ": " + type(*parameter.type) : "");
+      const bool one_line = append_value(label, " = ", parameter.value);
+      line(label);
       Deeper still(*this);
       doc(parameter.doc);
-      if (parameter.value) expression("default ", *parameter.value);
+      if (!one_line) expression("default ", *parameter.value);
     }
   }
 
@@ -123,12 +133,13 @@ class Printer {
     std::string label = name_of(item.kind);
     for (size_t i = 0; i < item.names.size(); ++i) label += (i == 0 ? " " : ", ") + item.names[i].text;
     if (item.type) label += ": " + type(*item.type);
-    if (item.kind == ItemKind::require) label += " else " + quote(item.text);
+    const bool one_line = append_value(label, item.names.empty() ? " " : item.kind == ItemKind::for_each ? " in " : " = ", item.value);
     line(label);
     Deeper deeper(*this);
     doc(item.doc);
     if (item.kind == ItemKind::block) parameters("parameters", item.parameters);
-    if (item.value) expression("", *item.value);
+    if (!one_line) expression("", *item.value);
+    if (item.kind == ItemKind::require) line("else " + quote(item.text));
     if (item.body) body("body", *item.body);
     if (item.other) body("else", *item.other);
   }
@@ -137,8 +148,9 @@ class Printer {
     return !expr || (expr->items.empty() && expr->arguments.empty() && expr->bodies.empty() && expr->kind != ExprKind::lambda);
   }
 
-  /// The parts of an expression whose parts have none, for its own line; empty if they do not fit there.
-  static std::string parts_on_line(const Expr& expr) {
+  /// An expression whose parts have no parts, on one line; empty if it does not fit there.
+  static std::string on_line(const Expr& expr) {
+    if (is_leaf(&expr)) return label(expr);
     bool fits = expr.bodies.empty() && expr.kind != ExprKind::lambda;
     for (const Expr* item : expr.items) fits = fits && is_leaf(item);
     for (const Argument& argument : expr.arguments) fits = fits && is_leaf(argument.value);
@@ -147,12 +159,12 @@ class Printer {
     const auto add = [&](const std::string& part) { text += (text.empty() ? " " : ", ") + part; };
     for (size_t i = 0; i < expr.items.size(); ++i) add(expr.items[i] ? label(*expr.items[i]) : i == 0 ? "from the start" : "to the end");
     for (const Argument& argument : expr.arguments) add((argument.name ? argument.name->text + " = " : "") + label(*argument.value));
-    return text.size() <= 120 ? text : std::string();
+    return text.size() <= 120 ? label(expr) + text : std::string();
   }
 
   void expression(const std::string& prefix, const Expr& expr) {
-    if (const std::string parts = parts_on_line(expr); !parts.empty()) {
-      line(prefix + label(expr) + parts);
+    if (const std::string whole = on_line(expr); !whole.empty()) {
+      line(prefix + whole);
       return;
     }
     line(prefix + label(expr));
@@ -237,27 +249,14 @@ class Printer {
     return text;
   }
 
-  /// An expression in a type: the tree on one line, in parentheses where it has parts.
+  /// An expression in a type: its label and parts in parentheses, or its tree with the line ends as semicolons.
   static std::string inline_text(const Expr& expr) {
+    if (is_leaf(&expr)) return label(expr);
     Printer printer;
     printer.expression("", expr);
-    std::string text;
-    int depth = 0;
-    size_t at = 0;
-    while (at < printer.text_.size()) {
-      const size_t end = printer.text_.find('\n', at);
-      const size_t start = printer.text_.find_first_not_of(' ', at);
-      const int here = static_cast<int>(start - at) / 2;
-      const size_t next = end + 1;
-      const int below = next < printer.text_.size() ? static_cast<int>(printer.text_.find_first_not_of(' ', next) - next) / 2 : 0;
-      if (here < depth) text.append(static_cast<size_t>(depth - here), ')');
-      depth = here;
-      if (!text.empty() && text.back() != '(') text += ' ';
-      if (below > here) text += '(';
-      text += printer.text_.substr(start, end - start);
-      at = next;
-    }
-    return text.append(static_cast<size_t>(depth), ')');
+    std::string text = "(";
+    for (char c : printer.text_.substr(0, printer.text_.size() - 1)) c == '\n' ? text += "; " : text += c;
+    return text + ')';
   }
 
   std::string text_;
