@@ -230,7 +230,8 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
                                                  "none", "dataset",  "dtype", "placement",   "axes",  "shape"};
   switch (type.kind) {
     case TypeKind::named: {
-      if (type.has_dims || dtype_named(type.name)) {
+      // A bare `bool` is a flag; `bool[]` is a tensor.
+      if (type.has_dims || (dtype_named(type.name) && type.name != "bool")) {
         if (!type.has_dims || type.name == "float" || type.name == "int" || type.name == "number" || type.name == "any" || dtype_named(type.name)) {
           return accept_tensor(value, type, types, what, range);
         }
