@@ -9,7 +9,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -75,7 +75,8 @@ struct Compiler::Parts {
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::EarlyCSEPass(true));
-    passes.addPass(llvm::InstCombinePass());
+    // Not InstCombine: it buys nothing here, and LLVM 19's turns max(|x|, 0), NaN kept, into max(x, 0).
+    passes.addPass(llvm::InstSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::EarlyCSEPass());

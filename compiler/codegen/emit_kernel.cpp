@@ -22,6 +22,7 @@ KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Host& host, llv
       function_(function),
       b_(function.getContext()),
       scalar_(b_, host, schedule_.lanes),
+      long_body_(std::any_of(kernel.body.begin(), kernel.body.end(), [](const kernel::Instruction& it) { return it.scalar == kernel::Scalar::uniform; })),
       results_(kernel.stages.size()) {}
 
 void KernelEmitter::run() {
@@ -129,6 +130,14 @@ void KernelEmitter::lane_loop(int32_t loop_index, Value* begin, Value* end, int 
     Value* length = b_.CreateSub(end, from);
     return b_.CreateAdd(from, b_.CreateMul(b_.CreateSDiv(length, b_.getInt64(static_cast<uint64_t>(step))), b_.getInt64(static_cast<uint64_t>(step))));
   };
+  // The lanes from `position` on that are before the end: 32 bits hold their count, and half the registers the comparison.
+  const auto existing = [&](Value* position) {
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned i = 0; i < static_cast<unsigned>(lanes); ++i) numbers.push_back(b_.getInt32(i));
+    Value* left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(end, position), b_.getInt64(static_cast<uint64_t>(lanes)));
+    return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(b_.CreateTrunc(left, b_.getInt32Ty())));
+  };
+  if (long_body_) return loop(begin, end, lanes, carried, [&](Value* p) { at(p, 1, existing(p)); });
   Value* position = begin;
   if (units > 1) {
     Value* stop = whole(position, units * lanes);
@@ -137,13 +146,7 @@ void KernelEmitter::lane_loop(int32_t loop_index, Value* begin, Value* end, int 
   }
   Value* stop = whole(position, lanes);
   loop(position, stop, lanes, carried, [&](Value* p) { at(p, 1, nullptr); });
-  when(b_.CreateICmpSLT(stop, end), carried, [&] {
-    // Fewer than `lanes` are left: 32 bits hold the count, and half the registers hold the comparison.
-    std::vector<llvm::Constant*> numbers;
-    for (unsigned i = 0; i < static_cast<unsigned>(lanes); ++i) numbers.push_back(b_.getInt32(i));
-    Value* left = b_.CreateTrunc(b_.CreateSub(end, stop), b_.getInt32Ty());
-    at(stop, 1, b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(left)));
-  });
+  when(b_.CreateICmpSLT(stop, end), carried, [&] { at(stop, 1, existing(stop)); });
 }
 
 void KernelEmitter::outer_loops(int32_t depth) {

@@ -40,7 +40,8 @@ class KernelEmitter {
   /// `body` for position = begin, begin + step, … below end; `carried` passes from each to the next.
   void loop(llvm::Value* begin, llvm::Value* end, int64_t step, Carried& carried, const Body& body);
   void when(llvm::Value* condition, Carried& carried, const std::function<void()>& body);
-  /// A lane loop in three parts: `units` vectors at a time, one at a time, and the rest under a mask.
+  /// A lane loop in three parts: `units` vectors at a time, one at a time, and the rest under a mask. A long body is emitted
+  /// once, all of it under a mask.
   void lane_loop(int32_t loop, llvm::Value* begin, llvm::Value* end, int units, Carried& carried, const std::function<void()>& body);
   void open(Level level);
   void close() { levels_.pop_back(); }
@@ -88,6 +89,7 @@ class KernelEmitter {
   int units_ = 1;           ///< vectors side by side in what is emitted now
   int32_t lane_loop_ = -1;  ///< lanes are iterations of this loop
   std::vector<bool> varying_;
+  bool long_body_;  ///< has random numbers, whose instructions take LLVM longer than all others
   std::vector<std::vector<std::vector<llvm::Value*>>> results_;  ///< stage, reduction, unit
 };
 

@@ -163,6 +163,15 @@ stage []
   }
 }
 
+TEST_CASE("the larger of an absolute value and zero keeps negative numbers' absolute values, and NaN") {
+  for (const char* op : {"maximum", "minimum"}) {
+    check_kernel(fmt::format("operand 0 f32[$0]\noperand 1 f32[$0] written\nouter 0 $0\n%0 = loop i64 0\n%1 = load f32 0[%0]\n%2 = abs f32 %1\n%3 = constant f32 0.0\n"
+                             "%4 = {} f32 %2, %3\nstage []\n  store 1[%0] %4\n",
+                             op),
+                 {35}, {}, [](size_t, int64_t i) { return i % 7 == 6 ? NAN : static_cast<double>(i % 5) - 2; });
+  }
+}
+
 TEST_CASE("constants of every type, NaN and infinities among them") {
   const auto check = [](const std::string& type, const std::string& number) {
     check_kernel(fmt::format("operand 0 {0}[$0] written\nouter 0 $0\n%0 = loop i64 0\n%1 = constant {0} {1}\nstage []\n  store 0[%0] %1\n", type, number), {19}, {});
