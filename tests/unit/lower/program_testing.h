@@ -113,7 +113,12 @@ class Run {
  public:
   using Fields = std::map<std::string, graph::Array>;
 
-  explicit Run(graph::Graph graph, int64_t seed = 7) : graph_(std::move(graph)), seed_(seed) { call("init", {}, 1); }
+  /// A lowered graph is differentiated first; one that has been through passes is left as it is.
+  explicit Run(graph::Graph graph, int64_t seed = 7) : graph_(std::move(graph)), seed_(seed) {
+    const auto is_gradient = [](const graph::Node& node) { return ops::table()[node.op].name() == "gradient"; };
+    if (std::any_of(graph_.nodes.begin(), graph_.nodes.end(), is_gradient)) graph_ = passed(std::move(graph_), "gradient");
+    call("init", {}, 1);
+  }
 
   /// One call of a function on a batch of `rows` examples.
   void call(const std::string& name, const Fields& fields, int64_t rows) {
