@@ -289,7 +289,7 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
       break;
     case TypeKind::words: {
       for (const TypeExpr* item : type.items) {
-        if (item->kind != TypeKind::named || item->has_dims || dtype_named(item->name)) {
+        if (item->kind != TypeKind::named || item->has_dims || (dtype_named(item->name) && item->name != "bool")) {
           if (value.is(ValueKind::list) || value.is(ValueKind::tensor)) return accept(value, *item, types, what, range, hyper);
         } else if (accept_named(value, *item, hyper)) {
           return true;

@@ -53,7 +53,7 @@ inline std::optional<sema::SplitInfo> open_fake(const sema::SourceSpec& spec, so
       info = {60'000, {{"", DType::u8, {28, 28}}, {"", DType::u8, {}}}};
     } else if (stage.function == "synthetic") {
       info.examples = stage.integers.at("examples");
-      for (const auto& field : stage.fields) info.fields.push_back({field.name, field.generator == "integers" ? DType::i32 : DType::f32, field.shape});
+      for (const auto& field : stage.fields) info.fields.push_back({field.name, field.generator == "integers" ? DType::i64 : DType::f32, field.shape});
     } else if (stage.function == "take") {
       info.examples = std::min(info.examples, stage.integers.at("count"));
     } else {
@@ -105,7 +105,7 @@ inline std::string program_of(const Parts& parts) {
 dataset Points {
   train = synthetic(100, fields = { x = normal([4]), y = integers(0, 3, []) })
   batch = 10
-  example (x: f32[4], y: i32) {
+  example (x: f32[4], y: i64) {
 )" + parts.example +
          R"(
   }
@@ -124,7 +124,7 @@ train {
 )";
 }
 
-/// A program whose training step is `body`, with `x: f32[batch, 4]` and `y: i32[batch]`.
+/// A program whose training step is `body`, with `x: f32[batch, 4]` and `y: i64[batch]`.
 inline std::string step_of(const std::string& body, const std::string& before = {}) {
   return before + R"(
 dataset Points {
