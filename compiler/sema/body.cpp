@@ -157,8 +157,6 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
     reporter_.report(item.range, diag::misplaced, "a weight", "declared here: only layers and models have weights");
   } else if (emitter_.context().initial || !instance_ || instance_->model.empty()) {
     reporter_.report(item.range, diag::weight_outside_model, name.text).help("call the layer in the body of a model");
-  } else if (!item.type) {
-    reporter_.report(item.range, diag::missing_setting, "the weight `" + name.text + "`", "a type");
   } else {
     Scope* outer = std::exchange(activation_->types.scope, scope);
     const auto type = tensor_type(*item.type, activation_->types);
@@ -295,8 +293,11 @@ Value Evaluator::update(const Item& item, Scope* scope) {
     reporter_.report(item.value->range, diag::needs_tensor, "<-", describe(value));
   }
   if (x.ok() && emitter_.type(x) != wanted) {
-    auto reported = reporter_.report(item.value->range, diag::update_type, name.text, wanted.str(), emitter_.type(x).str());
-    reported.note(binding->range, "`" + name.text + "` is declared here");
+    // An optimizer's rule meets one weight after the other; the first clash says enough.
+    if (reporter_.first(diag::update_type, item.value->range)) {
+      auto reported = reporter_.report(item.value->range, diag::update_type, name.text, wanted.str(), emitter_.type(x).str());
+      reported.note(binding->range, "`" + name.text + "` is declared here");
+    }
     x = {};
   }
   if (!x.ok()) {

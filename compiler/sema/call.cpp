@@ -124,7 +124,7 @@ bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const 
       good = false;
       value = {};
     }
-    if (value.is(ValueKind::tensor)) emitter_.name(value.tensor, name);
+    if (value.is(ValueKind::tensor) && !in_library(decl)) emitter_.name(value.tensor, name);
     if (value.is(ValueKind::lambda) || !value.origin.known()) value.origin = at;
     types.scope->bind(name, std::move(value), parameter.name.range);
   }

@@ -23,7 +23,7 @@ Tensor Emitter::value(std::string name, TensorType type, Range range, bool lead)
   Body& body = *context_->body;
   const auto id = static_cast<int32_t>(body.values.size());
   body.values.push_back({std::move(name), std::move(type), false});
-  context_->ranges.push_back(range);
+  context_->ranges.push_back(reporter_->place(range));
   context_->named.push_back(0);
   return {id, lead, &body};
 }
@@ -185,7 +185,7 @@ Tensor Emitter::emit(std::string_view op, std::span<const Tensor> operands, type
 void Emitter::note_origin(source::Reported& reported, const Operand& operand, Range told) {
   if (!operand.value.is(ValueKind::tensor)) return;
   const Range made = range(operand.value.tensor);
-  if (made == told || made == operand.range || !made.known() || reporter_->in_library(made)) return;
+  if (made == reporter_->place(told) || made == operand.range || !made.known() || reporter_->in_library(made)) return;
   reported.note(made, fmt::format("`{}` comes from here", type(operand.value.tensor).str()));
 }
 

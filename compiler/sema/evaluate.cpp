@@ -165,7 +165,7 @@ Value Evaluator::evaluate(const Expr& expr, Scope* scope) {
   // Deep nesting and endless recursion through lambdas end here, well before the stack does.
   constexpr int kDeepest = 700;
   if (depth_ > kDeepest) {
-    reporter_.report(expr.range, diag::calls_too_deep, kDeepest);
+    if (!std::exchange(too_deep_, true)) reporter_.report(expr.range, diag::calls_too_deep, kDeepest);
     return {};
   }
   ++depth_;

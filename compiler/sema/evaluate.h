@@ -174,6 +174,7 @@ class Evaluator {
   Activation* activation_ = nullptr;
   OptimizerFrame* optimizer_ = nullptr;
   int depth_ = 0;
+  bool too_deep_ = false;  ///< reported: callers on the way out need not
 };
 
 }  // namespace dtl::sema

@@ -22,6 +22,18 @@ std::string stage_text(const SourceStage& stage) {
   return stage.function + "(" + text + ")";
 }
 
+bool is_constant(const Statement& statement) { return statement.kind == StatementKind::op && statement.op == "constant"; }
+
+/// What the result's type does not say already.
+std::string attrs_text(const types::Attrs& attrs) {
+  types::Attrs told;
+  for (const auto& [name, value] : attrs.values()) {
+    const bool off = std::holds_alternative<bool>(value) && !std::get<bool>(value);
+    if (!off && name != "shape" && name != "dtype" && name != "to") told.set(name, value);
+  }
+  return told.empty() ? std::string() : " " + told.str();
+}
+
 /// Writes one body. Values are `%name`, numbered where a name recurs.
 class BodyPrinter {
  public:
@@ -31,6 +43,10 @@ class BodyPrinter {
       const std::string name = value.name.empty() ? "value" : value.name;
       const int use = uses[name]++;
       names_.push_back(use == 0 ? "%" + name : fmt::format("%{}.{}", name, use));
+    }
+    // Constants stand where they are used.
+    for (const Statement& statement : body.statements) {
+      if (is_constant(statement)) names_[static_cast<size_t>(statement.results[0])] = fmt::format("{}", statement.attrs.get<double>("value"));
     }
   }
 
@@ -56,9 +72,10 @@ class BodyPrinter {
   void print(const Statement& statement) {
     switch (statement.kind) {
       case StatementKind::op: {
+        if (is_constant(statement)) return;
         std::string operands;
         for (const int32_t operand : statement.operands) operands += (operands.empty() ? "" : ", ") + name(operand);
-        line(fmt::format("{} = {}({}){}", result(statement), statement.op, operands, statement.attrs.empty() ? "" : " " + statement.attrs.str()));
+        line(fmt::format("{} = {}({}){}", result(statement), statement.op, operands, attrs_text(statement.attrs)));
         return;
       }
       case StatementKind::input: line(result(statement) + " = input " + statement.path); return;
@@ -95,7 +112,7 @@ std::string init_text(const Body& body, int32_t value, const Program& program) {
     if (statement.results.empty() || statement.results[0] != value) continue;
     if (statement.kind == StatementKind::read_seed) return "seed";
     if (statement.kind == StatementKind::read_weight) return program.weights[static_cast<size_t>(statement.index)].path;
-    if (statement.op == "constant") return fmt::format("{}", statement.attrs.get<double>("value"));
+    if (is_constant(statement)) return fmt::format("{}", statement.attrs.get<double>("value"));
     if (statement.op == "broadcast" || statement.op == "cast") return init_text(body, statement.operands[0], program);
     if (statement.op == "uniform") return "uniform()";  // keyed by the seed and the path
     std::string operands;

@@ -46,6 +46,8 @@ class Reporter {
     if (diag.severity == source::Severity::error) ++errors_;
     return false;
   }
+  /// Where the user can look for what is made at `range`: the same, or the call that led into the library.
+  source::Range place(source::Range range) const { return user_place(range).range; }
   bool has_errors() const { return sink_->has_errors(); }
   /// How often an error was reported, told again or not: whether something went wrong since is a difference of two counts.
   int errors() const { return errors_; }

@@ -57,7 +57,7 @@ TEST_CASE("arguments bind by order and name; each mistake says what is taken") {
   CHECK(check(program_of({.model = "x |> dense()"}))->symbols() == "missing_argument");
   CHECK(check(program_of({.model = "relu(x, 1) |> dense(3)"}))->symbols() == "too_many_arguments");
   CHECK(check(program_of({.model = "x |> dense"}))->symbols() == "layer_not_called");
-  CHECK(check(program_of({.model = "x |> 3"}))->symbols() == "not_callable");
+  CHECK(check(program_of({.model = "3(x)"}))->symbols() == "not_callable");
 }
 
 TEST_CASE("fields of records") {

@@ -64,7 +64,7 @@ TEST_CASE("what the command line sets wins, and is checked") {
   CHECK(checked->program->data.batch == 64);
   CHECK(checked->program->seed == 7);
   CHECK(checked->program->strategy.name == "Alone");
-  CHECK(check(example("fashion_mlp.dtl"), {.sets = {{"epochs", "1.5"}}})->symbols() == "setting_type");
+  CHECK(check(example("fashion_mlp.dtl"), {.sets = {{"epochs", "1.5"}}})->symbols() == "type_mismatch");
   const auto steps = check(example("fashion_mlp.dtl"), {.sets = {{"steps", "3"}}, .strategy = "mirrored"});
   REQUIRE(steps->program);
   CHECK(steps->program->steps == 3);
@@ -103,7 +103,8 @@ TEST_CASE("values of replicas") {
   CHECK(step("report(a = reduce(sum, mean(x)))")->symbols() == "reduce_of_global");
   CHECK(step("report(a = reduce(sum, share), b = reduce(max, share), c = reduce(mean, share))")->symbols().empty());
   CHECK(step("report(a = reduce(mean, per_replica { mean(x) }))")->symbols() == "mean_of_means");
-  CHECK(step("report(a = reduce(sum, per_replica { sum(x) - all_reduce(sum, sum(x)) }))")->symbols().empty());
+  CHECK(step("let rest = per_replica { sum(x) - all_reduce(sum, sum(x)) }\n let all = reduce(sum, rest)")->symbols().empty());
+  CHECK(step("report(a = reduce(sum, per_replica { sum(x) - all_reduce(sum, sum(x)) }))")->symbols() == "nested_reduction");
   CHECK(step("report(a = reduce(sum, per_replica { reduce(sum, sum(x)) }))")->symbols() == "misplaced");
   CHECK(step("report(a = reduce(sum, per_replica { sum(transpose(x)) }))")->symbols().empty());
   CHECK(step("let t = transpose(x)\n report(a = reduce(sum, per_replica { sum(t) }))")->symbols() == "batch_not_first");
