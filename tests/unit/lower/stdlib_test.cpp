@@ -87,6 +87,16 @@ TEST_CASE("activations are their formulas, and so are their gradients") {
   }
 }
 
+TEST_CASE("gradients at a kink are PyTorch's") {
+  const std::vector<std::pair<std::string, double>> rows = {{"relu(x)", 0},     {"relu6(x)", 0},    {"leaky_relu(x)", 0.01},       {"elu(x)", 1},
+                                                            {"softplus(x)", 0.5}, {"abs(x)", 0}, {"absolute_error(x, t)", 0}, {"sigmoid_cross_entropy(x, t)", 0.5}};
+  for (const auto& [expression, expected] : rows) {
+    CAPTURE(expression);
+    CHECK(measure(of_expression("sum(" + expression + ", axis = 1)", "1"), {0}, {0}).gradient[0] == expected);
+  }
+  CHECK(std::isnan(measure(of_expression("sum(relu(x), axis = 1)", "1"), {NAN}, {0}).value));
+}
+
 TEST_CASE("softmax and its kin do not overflow") {
   const std::vector<std::vector<double>> xs = {{0.1, -0.4, 1.2}, {500, 499, -800}};
   const std::vector<double> t = {0.2, 0.5, 0.3};
