@@ -18,6 +18,8 @@ class Builder {
 
   // build_decl.cpp
   void file(const Node& node);
+  /// A body whose header is wrong: only for the mistakes in it.
+  void stray_body(const Node& node) { body(node); }
   /// The `///` lines that document nothing, as comments.
   std::vector<Comment> loose_docs() const;
 

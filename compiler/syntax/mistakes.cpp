@@ -43,7 +43,7 @@ std::vector<std::string> words_for(Types types) {
   if (types.contains(DtlParser::TRAIN) && types.contains(DtlParser::IMPORT)) {
     words.push_back("a declaration");
     drop_range(types, DtlParser::PARAM, DtlParser::TRAIN);
-    types.erase(DtlParser::IMPORT);
+    drop(types, {DtlParser::IMPORT, kEndOfText});
   }
   if (types.contains(DtlParser::LET)) {
     words.push_back("a statement");

@@ -53,7 +53,7 @@ class Recovery {
     while (!chosen.empty() && tries_++ < kMaxMistakes) {
       const Derivation derivation = derive(list_, chosen, start);
       if (!derivation.mistake) {
-        if (start == StartRule::file) builder_.file(*derivation.root);
+        start == StartRule::file ? builder_.file(*derivation.root) : builder_.stray_body(*derivation.root->children[0]);
         strays_ = false;
         return;
       }

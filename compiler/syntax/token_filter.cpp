@@ -180,19 +180,29 @@ class Filter {
     if (!list_.tokens.empty() && list_.tokens.back().type == DtlLexer::NEWLINE) list_.tokens.pop_back();
   }
 
+  bool named(size_t i) const { return next_on_line(i) && is_name_like(next_type(i)); }
+
+  /// Nothing but a declaration looks like this.
+  bool declares(size_t i) const {
+    const int32_t type = raws_[i].type;
+    return (starts_declaration(type) && (named(i) || (type == DtlLexer::TRAIN && next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE))) ||
+           (type == DtlLexer::IMPORT && next_type(i) == DtlLexer::STRING);
+  }
+
+  /// Nothing but a statement looks like this.
+  bool states(size_t i) const {
+    const int32_t type = raws_[i].type;
+    return type == DtlLexer::LET || type == DtlLexer::FOR || type == DtlLexer::REQUIRE || ((type == DtlLexer::WEIGHT || type == DtlLexer::STATE) && named(i));
+  }
+
   /// A line that can only stand outside of the innermost brackets tells that they were meant to be closed.
   void close_before(size_t i) {
     const Raw& raw = raws_[i];
-    const bool named = next_on_line(i) && is_name_like(next_type(i));
-    const bool declares = (starts_declaration(raw.type) && (named || (raw.type == DtlLexer::TRAIN && next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE))) ||
-                          (raw.type == DtlLexer::IMPORT && next_type(i) == DtlLexer::STRING);
-    if (declares) {
+    if (declares(i)) {
       const int indent = indent_at(raw.begin);
       while (!open_.empty() && open_.back().indent >= indent) close_missing("a declaration starts here, outside of it", &raw);
     }
-    const bool states = raw.type == DtlLexer::LET || raw.type == DtlLexer::FOR || raw.type == DtlLexer::REQUIRE ||
-                        ((raw.type == DtlLexer::WEIGHT || raw.type == DtlLexer::STATE) && named);
-    while (states && !lines_count()) close_missing("a statement starts here, outside of it", &raw);
+    while (states(i) && !lines_count()) close_missing("a statement starts here, outside of it", &raw);
   }
 
   /// Takes one token; false when it is of no use to go on.
@@ -201,7 +211,8 @@ class Filter {
     if (raw.type == DtlLexer::BLANKS) return true;
     if (raw.line_before && !open_.empty()) close_before(i);
     const bool explicit_separator = raw.type == DtlLexer::NEWLINE || (raw.type == DtlLexer::COMMA && !open_.empty());
-    if (raw.line_before && lines_count() && !at_start() && !explicit_separator && !continues_line(raw.type) && !continues_after(last_type())) {
+    if (raw.line_before && lines_count() && !at_start() && !explicit_separator && !continues_line(raw.type) &&
+        (!continues_after(last_type()) || declares(i) || states(i))) {
       emit(DtlLexer::NEWLINE, last_end(), last_end());
       explicit_ = false;
       restart();
