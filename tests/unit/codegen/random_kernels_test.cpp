@@ -174,7 +174,7 @@ class Maker {
 }  // namespace
 
 TEST_CASE("kernels made at random agree with the interpreter, whole and in parts") {
-  for (uint64_t seed = 401; seed <= 2400; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     Maker maker(seed);
     const kernel::Kernel kernel = maker.make();
     const std::string broken = kernel::verify(kernel);
