@@ -39,6 +39,11 @@ std::string show(std::string_view text) {
 bool starts_declaration(int32_t type) { return type >= DtlLexer::PARAM && type <= DtlLexer::TRAIN; }
 bool is_word_in_places(int32_t type) { return type >= DtlLexer::PARAM && type <= DtlLexer::AS; }
 bool is_name_like(int32_t type) { return type == DtlLexer::NAME || is_word_in_places(type); }
+/// A reserved word that cannot follow a name: where one does, the name was meant as a keyword (`param if: int`).
+bool is_no_operator(int32_t type) {
+  return type == DtlLexer::IMPORT || type == DtlLexer::LET || type == DtlLexer::IF || type == DtlLexer::FOR || type == DtlLexer::REQUIRE ||
+         (type >= DtlLexer::PER_REPLICA && type <= DtlLexer::FALSE) || type == DtlLexer::NOT;
+}
 bool is_number(int32_t type) { return type >= DtlLexer::INTEGER && type <= DtlLexer::BAD_NUMBER; }
 
 /// A line that starts with one of these continues the line before.
@@ -180,7 +185,7 @@ class Filter {
     if (!list_.tokens.empty() && list_.tokens.back().type == DtlLexer::NEWLINE) list_.tokens.pop_back();
   }
 
-  bool named(size_t i) const { return next_on_line(i) && is_name_like(next_type(i)); }
+  bool named(size_t i) const { return next_on_line(i) && (is_name_like(next_type(i)) || is_no_operator(next_type(i))); }
 
   /// Nothing but a declaration looks like this.
   bool declares(size_t i) const {
@@ -254,7 +259,7 @@ class Filter {
     if (raw.type == DtlLexer::ELSE && (next_type(i) == DtlLexer::STRING || next_type(i) == DtlLexer::OPEN_STRING)) return DtlParser::ELSE_TEXT;
     if (!is_word_in_places(raw.type)) return raw.type;
     if (raw.type == DtlLexer::AS) return last_type() == DtlLexer::STRING && !raw.line_before ? raw.type : int32_t{DtlLexer::NAME};
-    const bool keyword = at_start() && next_on_line(i) && (is_name_like(next_type(i)) || next_type(i) == DtlLexer::OPEN_BRACE);
+    const bool keyword = at_start() && (named(i) || (next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE));
     // `train` with its brace on the next line is a header too: better to say that than to take it for a name.
     const bool brace_below = at_start() && open_.empty() && next_type(i) == DtlLexer::OPEN_BRACE;
     return keyword || brace_below ? raw.type : int32_t{DtlLexer::NAME};
