@@ -122,9 +122,10 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   for (const syntax::DimExpr& dim : type.dims) {
     if (!dim.value || dim.value->kind != ExprKind::name) continue;
     if (const auto bound = types.dims.find(dim.value->name); bound != types.dims.end()) {
+      if (bound->second.dim.str() == dim.value->name) continue;
       known += fmt::format("{}`{}` is {}{}", known.empty() ? "" : ", ", dim.value->name, bound->second.dim.str(),
                            bound->second.from.empty() ? "" : " from " + bound->second.from);
-    } else if (Binding* binding = types.scope->find(dim.value->name); binding && as_dim(binding->value)) {
+    } else if (Binding* binding = types.scope->find(dim.value->name); binding && as_dim(binding->value) && as_dim(binding->value)->str() != dim.value->name) {
       known += fmt::format("{}`{}` is {}", known.empty() ? "" : ", ", dim.value->name, as_dim(binding->value)->str());
     }
   }

@@ -194,7 +194,20 @@ const Item* block_of(const Decl& decl, std::string_view name) {
   return nullptr;
 }
 
-/// Every entry is a known setting, a split or something later; a near miss of a known one is meant to be it.
+bool holds(const std::vector<std::string>& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+
+/// A split is a listed one, or a source of another name that is no near miss of a listed one.
+bool is_split(const Item& item) {
+  if (item.kind != ItemKind::assign) return false;
+  const std::string& name = item.names[0].text;
+  if (name == "batch" || name == "shuffle" || name == "example" || holds(later_dataset_fields(), name)) return false;
+  if (holds(dataset_fields(), name)) return true;
+  const Expr* value = item.value;
+  while (value->kind == ExprKind::pipe || value->kind == ExprKind::group) value = value->items[0];
+  return value->kind == ExprKind::call && is_source_name(value->items[0]->name) && !nearest(name, dataset_fields());
+}
+
+/// Every entry is a known setting, a split or something later.
 void check_entries(Evaluator& evaluator, const Decl& decl) {
   Reporter& reporter = evaluator.reporter();
   std::set<std::string> seen;
@@ -206,31 +219,20 @@ void check_entries(Evaluator& evaluator, const Decl& decl) {
     }
     const syntax::Ident& name = item->names[0];
     if (!seen.insert(name.text).second) reporter.report(name.range, diag::set_twice, name.text);
-    const auto in = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), name.text) != names.end(); };
-    if (in(later_dataset_fields())) {
+    if (holds(later_dataset_fields(), name.text)) {
       reporter.report(name.range, diag::not_supported_yet, "`" + name.text + "`");
       continue;
     }
     const bool is_example = name.text == "example";
-    if (in(dataset_fields()) && (item->kind == ItemKind::block) == is_example) continue;
-    const Expr* value = item->value;
-    while (value && value->kind == ExprKind::pipe) value = value->items[0];
-    const auto near = nearest(name.text, dataset_fields());
-    const bool is_source = item->kind == ItemKind::assign && value && value->kind == ExprKind::call && is_source_name(value->items[0]->name);
-    if (is_source && !near) continue;
+    if (is_split(*item) || (holds(dataset_fields(), name.text) && (item->kind == ItemKind::block) == is_example)) continue;
     if (!reporter.first(diag::unknown_setting, name.range)) continue;
     auto reported = reporter.report(name.range, diag::unknown_setting, name.text, "a dataset");
-    if (near) {
+    if (auto near = nearest(name.text, dataset_fields())) {
       reported.help("did you mean `" + *near + "`?");
     } else {
       reported.help("it has " + enumerate(dataset_fields()) + ", and splits of any other name that are sources");
     }
   }
-}
-
-bool is_split(const Item& item) {
-  return item.kind == ItemKind::assign && item.names[0].text != "batch" && item.names[0].text != "shuffle" &&
-         std::find(later_dataset_fields().begin(), later_dataset_fields().end(), item.names[0].text) == later_dataset_fields().end();
 }
 
 /// Raw fields bind to the parameters of `example`: by name where the source names them, else by position.

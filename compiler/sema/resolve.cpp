@@ -72,8 +72,12 @@ class Resolver {
         parameters(item->parameters, inner);
         if (item->body) visit_outputs(*item->body, inner);
       } else if (item->kind == ItemKind::assign) {
-        static const Words kShuffle = {"all", "none"};
-        visit_source(*item->value, scope, item->names[0].text == "shuffle" ? kShuffle : Words());
+        const std::string& name = item->names[0].text;
+        if (name == "batch" || name == "shuffle") {
+          visit(*item->value, scope, name == "batch" ? Words() : Words{"all", "none"});
+        } else {
+          visit_source(*item->value, scope);
+        }
         // Helper values (a vocabulary) are read by later entries; settings and splits are not names.
         const std::vector<std::string>& known = dataset_entries();
         if (std::find(known.begin(), known.end(), item->names[0].text) == known.end()) bind(item->names[0].text, item->names[0].range, scope);
@@ -88,14 +92,13 @@ class Resolver {
     return entries;
   }
 
-  /// Generators of `synthetic` and columns of `csv` are words of their places; their arguments are not.
-  void visit_source(const Expr& expr, Scope* scope, const Words& words) {
+  /// What is no source is told when the dataset is read. Generators of `synthetic` are words of their place.
+  void visit_source(const Expr& expr, Scope* scope) {
     if (expr.kind == ExprKind::pipe || expr.kind == ExprKind::group) {
-      for (const Expr* item : expr.items) visit_source(*item, scope, {});
+      for (const Expr* item : expr.items) visit_source(*item, scope);
       return;
     }
-    const bool source = expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name && is_source_name(expr.items[0]->name);
-    if (!source) return visit(expr, scope, words);
+    if (expr.kind != ExprKind::call) return;
     for (const syntax::Argument& argument : expr.arguments) {
       if (argument.value && argument.value->kind == ExprKind::record) {
         for (const syntax::Argument& field : argument.value->arguments) {
