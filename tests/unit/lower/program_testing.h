@@ -34,23 +34,25 @@ struct Library {
   std::vector<std::unique_ptr<syntax::Ast>> programs;  ///< kept: programs point into them
 };
 
+/// Adds a file of the standard library, under its own text or another.
+inline void add_file(Library& library, std::string_view name, std::string text) {
+  source::Sink sink;
+  const source::FileId id = library.sources.add("<stdlib>/" + std::string(name), std::move(text));
+  library.asts.push_back(syntax::parse(library.sources, id, sink));
+  for (const source::Diagnostic* diagnostic : sink.all()) FAIL(source::render(*diagnostic, library.sources, false));
+  REQUIRE(library.asts.back());
+}
+
 /// Parsed once for all tests.
 inline Library& library() {
   static Library library;
   if (library.asts.empty()) {
-    for (const driver::StdlibFile& file : driver::stdlib_files()) {
-      source::Sink sink;
-      const source::FileId id = library.sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
-      library.asts.push_back(syntax::parse(library.sources, id, sink));
-      for (const source::Diagnostic* diagnostic : sink.all()) FAIL(source::render(*diagnostic, library.sources, false));
-      REQUIRE(library.asts.back());
-    }
+    for (const driver::StdlibFile& file : driver::stdlib_files()) add_file(library, file.name, std::string(file.text));
   }
   return library;
 }
 
-inline Checked check(const std::string& text, int64_t devices = 4) {
-  Library& shared = library();
+inline Checked check(const std::string& text, int64_t devices = 4, Library& shared = library()) {
   source::Sink sink;
   const source::FileId id = shared.sources.add("test.dtl", text);
   Checked result;
