@@ -175,10 +175,12 @@ class Filter {
       if (found) reported.note(range(*found), why);
     }
     drop_separator();
+    // Line ends part nothing inside `(` and `[`: what went wrong there stayed in its statement.
+    const bool brace = top.type == DtlLexer::OPEN_BRACE;
     emit(closer_of(top.type), last_end(), last_end());
     depth_ -= 1 + top.operators;
     open_.pop_back();
-    damage(true);
+    damage(brace);
   }
 
   void drop_separator() {
@@ -341,7 +343,7 @@ class Filter {
         auto reported = sink_.report(range(raw), diag::unopened_bracket, std::string(text(raw)));
         if (!open_.empty()) reported.note(open_.back().range, "this is the innermost open bracket");
       }
-      damage(true);
+      damage(raw.type == DtlLexer::CLOSE_BRACE);
       return true;
     }
     while (closer_of(open_.back().type) != raw.type) close_missing("this closes a bracket around it", &raw);
