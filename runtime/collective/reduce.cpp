@@ -86,10 +86,14 @@ DTL_INLINE void combine_sources(const ReduceSlice& slice) {
 template <class T>
 DTL_INLINE void reduce_as(const ReduceSlice& slice) {
   switch (slice.op) {
-    case ReduceOp::sum: return combine_sources<ReduceOp::sum, T>(slice);
-    case ReduceOp::max: return combine_sources<ReduceOp::max, T>(slice);
-    case ReduceOp::min: return combine_sources<ReduceOp::min, T>(slice);
-    case ReduceOp::product: return combine_sources<ReduceOp::product, T>(slice);
+    case ReduceOp::sum:
+      return combine_sources<ReduceOp::sum, T>(slice);
+    case ReduceOp::max:
+      return combine_sources<ReduceOp::max, T>(slice);
+    case ReduceOp::min:
+      return combine_sources<ReduceOp::min, T>(slice);
+    case ReduceOp::product:
+      return combine_sources<ReduceOp::product, T>(slice);
   }
 }
 
@@ -115,10 +119,14 @@ DTL_INLINE void combine_halves(const ReduceSlice& slice) {
 template <class T>
 DTL_INLINE void reduce_halves_as(const ReduceSlice& slice) {
   switch (slice.op) {
-    case ReduceOp::sum: return combine_halves<ReduceOp::sum, T>(slice);
-    case ReduceOp::max: return combine_halves<ReduceOp::max, T>(slice);
-    case ReduceOp::min: return combine_halves<ReduceOp::min, T>(slice);
-    case ReduceOp::product: return combine_halves<ReduceOp::product, T>(slice);
+    case ReduceOp::sum:
+      return combine_halves<ReduceOp::sum, T>(slice);
+    case ReduceOp::max:
+      return combine_halves<ReduceOp::max, T>(slice);
+    case ReduceOp::min:
+      return combine_halves<ReduceOp::min, T>(slice);
+    case ReduceOp::product:
+      return combine_halves<ReduceOp::product, T>(slice);
   }
 }
 
@@ -136,15 +144,25 @@ DTL_VECTOR_CLONES void reduce_u8(const ReduceSlice& slice) { reduce_as<uint8_t>(
 void SharedMemory::reduce(const ReduceSlice& slice) const {
   assert(!slice.sources.empty());
   switch (slice.dtype) {
-    case DType::f64: return reduce_f64(slice);
-    case DType::f32: return reduce_f32(slice);
-    case DType::i64: return reduce_i64(slice);
-    case DType::i32: return reduce_i32(slice);
-    case DType::i8: return reduce_i8(slice);
-    case DType::u8: return reduce_u8(slice);
-    case DType::boolean: assert(slice.op != ReduceOp::sum); return reduce_u8(slice);
-    case DType::bf16: return reduce_bf16(slice);
-    case DType::f16: return reduce_f16(slice);
+    case DType::f64:
+      return reduce_f64(slice);
+    case DType::f32:
+      return reduce_f32(slice);
+    case DType::i64:
+      return reduce_i64(slice);
+    case DType::i32:
+      return reduce_i32(slice);
+    case DType::i8:
+      return reduce_i8(slice);
+    case DType::u8:
+      return reduce_u8(slice);
+    case DType::boolean:
+      assert(slice.op != ReduceOp::sum);
+      return reduce_u8(slice);
+    case DType::bf16:
+      return reduce_bf16(slice);
+    case DType::f16:
+      return reduce_f16(slice);
   }
 }
 

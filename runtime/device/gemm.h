@@ -30,7 +30,6 @@ class Gemm {
  public:
   explicit Gemm(const GemmShape& shape);
 
-  const GemmShape& shape() const { return shape_; }
   /// Tiles of C, over the whole batch: what is divided among threads.
   int64_t tiles() const { return shape_.batch * panels_.count * strips_.count; }
   /// Bytes of scratch that each thread needs, 64-byte aligned.
@@ -53,16 +52,26 @@ class Gemm {
     return kernels_[(last_strip ? 8u : 0u) + (last_panel ? 4u : 0u) + (last_depth ? 2u : 0u) + (adds ? 1u : 0u)];
   }
   void prepare_kernels();
-  void run_panel(const std::byte* a, const std::byte* b, std::byte* c, int64_t panel, int64_t first_strip, int64_t end_strip,
-                 std::byte* scratch) const;
+  /// The matrices of one product of the batch.
+  struct Operands {
+    const std::byte *a, *b;
+    std::byte *c, *scratch;
+  };
+  void run_group(const Operands& operands, int64_t group, int64_t first_tile, int64_t end_tile) const;
+  void run_panel(const Operands& operands, int64_t depth, int64_t panel, int64_t first_strip, int64_t end_strip) const;
+  void pack_strips(const Operands& operands, int64_t depth, int64_t group) const;
+  std::byte* packed_strip(const Operands& operands, int64_t strip) const;
+  void zero(std::byte* c, int64_t panel, int64_t first_strip, int64_t end_strip) const;
 
-  GemmShape shape_;
+  GemmShape shape_;  ///< with m and n, A and B exchanged if `swapped_`
+  bool swapped_ = false;
   Cut strips_;  ///< of m: rows of C
+  Cut groups_;  ///< of the strips
   Cut panels_;  ///< of n: columns of C
   Cut depths_;  ///< of k
-  bool pack_b_ = false;
+  bool pack_a_ = false, pack_b_ = false;
   int64_t panel_stride_ = 0;  ///< elements between rows of op(B) as the kernels read it
-  int64_t strip_stride_ = 0;  ///< elements between rows of A, as it is stored
+  int64_t strip_stride_ = 0;  ///< elements between rows of A, as stored, as the kernels read it
   std::vector<Kernel> kernels_;
 };
 

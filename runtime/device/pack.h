@@ -8,11 +8,10 @@ namespace dtl::device {
 
 /// to[r * to_stride + c] = from[r * from_stride + c], for r < rows, c < columns. Strides and columns in elements of
 /// `width` bytes, 4 or 8.
-void pack_rows(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t rows, int64_t columns,
-               int64_t width);
+void pack_rows(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t rows, int64_t columns, int64_t width);
 
 /// to[c * to_stride + r] = from[r * from_stride + c], likewise.
-void pack_transposed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t rows,
-                     int64_t columns, int64_t width);
+void pack_transposed(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t rows, int64_t columns,
+                     int64_t width);
 
 }  // namespace dtl::device

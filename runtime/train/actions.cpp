@@ -61,10 +61,14 @@ std::vector<int64_t> Binder::extents_of(int replica, int64_t rows) const {
                                  executable_.plan.mesh[static_cast<size_t>(entry.axis)].size);
     };
     switch (entry.kind) {
-      case ExtentKind::global: return value = rows;
-      case ExtentKind::fixed: return value = entry.bound;
-      case ExtentKind::share: return value = share().count();
-      case ExtentKind::begin: return value = share().begin;
+      case ExtentKind::global:
+        return value = rows;
+      case ExtentKind::fixed:
+        return value = entry.bound;
+      case ExtentKind::share:
+        return value = share().count();
+      case ExtentKind::begin:
+        return value = share().begin;
     }
     __builtin_unreachable();
   };
@@ -93,10 +97,18 @@ Prepared Binder::prepare(int entry_index, int64_t rows) {
       const plan::Step& step = entry.steps[i];
       const Rank rank{replica, static_cast<int32_t>(i), step.partition, topology_, extents};
       switch (step.kind) {
-        case plan::StepKind::kernel: bind_kernel(step.kernel, rank, prepared); break;
-        case plan::StepKind::gemm: bind_gemm(step.gemm, rank, prepared); break;
-        case plan::StepKind::reduce: bind_reduce(step.reduce, rank, prepared); break;
-        case plan::StepKind::copy: bind_copy(step.copy, rank, prepared); break;
+        case plan::StepKind::kernel:
+          bind_kernel(step.kernel, rank, prepared);
+          break;
+        case plan::StepKind::gemm:
+          bind_gemm(step.gemm, rank, prepared);
+          break;
+        case plan::StepKind::reduce:
+          bind_reduce(step.reduce, rank, prepared);
+          break;
+        case plan::StepKind::copy:
+          bind_copy(step.copy, rank, prepared);
+          break;
         case plan::StepKind::barrier: {
           const int waiting = step.barrier == plan::BarrierScope::team ? topology_.threads_per_replica : topology_.workers();
           if (waiting > 1) rank.each_thread(prepared, [&](int) { return std::optional(BarrierAction{step.barrier}); });
@@ -196,7 +208,7 @@ void Binder::bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepare
     rank.each_thread(to, [&](int thread) -> std::optional<ReduceAction> {
       const Slice mine = plan::slice(elements, rank.worker(thread), topology_.workers());
       if (mine.count() == 0) return std::nullopt;
-      return ReduceAction{step.op,      buffer.dtype, kept.get(), sources.size(), storage_.address(step.to[pair], rank.replica),
+      return ReduceAction{step.op,    buffer.dtype, kept.get(), sources.size(), storage_.address(step.to[pair], rank.replica),
                           mine.begin, mine.end};
     });
     to.sources.push_back(std::move(kept));

@@ -31,11 +31,16 @@ int64_t replicas_of(const plan::Plan& plan) {
 /// A step's kind, or whom it waits for.
 std::string_view name_of(const plan::Step& step) {
   switch (step.kind) {
-    case plan::StepKind::kernel: return "kernel";
-    case plan::StepKind::gemm: return "gemm";
-    case plan::StepKind::reduce: return "reduce";
-    case plan::StepKind::copy: return "copy";
-    case plan::StepKind::barrier: return step.barrier == plan::BarrierScope::all ? "all" : "team";
+    case plan::StepKind::kernel:
+      return "kernel";
+    case plan::StepKind::gemm:
+      return "gemm";
+    case plan::StepKind::reduce:
+      return "reduce";
+    case plan::StepKind::copy:
+      return "copy";
+    case plan::StepKind::barrier:
+      return step.barrier == plan::BarrierScope::all ? "all" : "team";
   }
   __builtin_unreachable();
 }

@@ -20,7 +20,7 @@
 namespace dtl::train {
 
 struct Topology {
-  int replicas = 1;             ///< the product of the plan's mesh axes
+  int replicas = 1;  ///< the product of the plan's mesh axes
   int threads_per_replica = 1;
 
   int workers() const { return replicas * threads_per_replica; }

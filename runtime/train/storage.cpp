@@ -32,10 +32,14 @@ std::byte* Storage::address(int32_t buffer, int replica) const {
     return memory.data() + offset;
   };
   switch (b.space) {
-    case plan::Space::arena: return inside(arenas_[static_cast<size_t>(replica)], b.offset);
-    case plan::Space::input: return inside(inputs_[static_cast<size_t>(replica)], input_offsets_[static_cast<size_t>(buffer)]);
-    case plan::Space::shared: return inside(shared_, b.offset);
-    case plan::Space::state: return inside(state_, b.offset);
+    case plan::Space::arena:
+      return inside(arenas_[static_cast<size_t>(replica)], b.offset);
+    case plan::Space::input:
+      return inside(inputs_[static_cast<size_t>(replica)], input_offsets_[static_cast<size_t>(buffer)]);
+    case plan::Space::shared:
+      return inside(shared_, b.offset);
+    case plan::Space::state:
+      return inside(state_, b.offset);
   }
   __builtin_unreachable();
 }

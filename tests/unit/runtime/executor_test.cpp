@@ -15,8 +15,8 @@ namespace dtl::train {
 namespace {
 
 using testing::Expected;
-using testing::Rows;
 using testing::kBound;
+using testing::Rows;
 
 const std::vector<int> kFieldsOfInputs = {1, 0};  // the source has x first, the entry wants id first
 
@@ -119,8 +119,10 @@ TEST_CASE("on two axes a reduce goes along its own, and ranks count the last axi
   plan::Executable made;
   plan::Plan& plan = made.plan;
   plan.mesh = {{"data", 2}, {"model", 3}};
-  plan.extents = {{"two", plan::ExtentKind::fixed, 2},         {"three", plan::ExtentKind::fixed, 3},
-                  {"data.begin", plan::ExtentKind::begin, 1, 0, 0}, {"model.begin", plan::ExtentKind::begin, 2, 1, 1}};
+  plan.extents = {{"two", plan::ExtentKind::fixed, 2},
+                  {"three", plan::ExtentKind::fixed, 3},
+                  {"data.begin", plan::ExtentKind::begin, 1, 0, 0},
+                  {"model.begin", plan::ExtentKind::begin, 2, 1, 1}};
   plan.buffers = {{"own", DType::i64, {{3}}, plan::Space::arena, 0, 24},
                   {"seen", DType::i64, {{6}}, plan::Space::state, 0, 48},
                   {"total", DType::i64, {{3}}, plan::Space::shared, 0, 24},
@@ -145,7 +147,7 @@ TEST_CASE("on two axes a reduce goes along its own, and ranks count the last axi
   int64_t seen[6], kept[3];
   std::memcpy(seen, executor.state(0).data(), sizeof seen);
   std::memcpy(kept, executor.state(1).data(), sizeof kept);
-  for (const int64_t one : seen) REQUIRE(one == 1);  // six replicas, six pairs of coordinates
+  for (const int64_t one : seen) REQUIRE(one == 1);                        // six replicas, six pairs of coordinates
   for (int64_t i = 0; i < 3; ++i) REQUIRE(kept[i] == 100 + 2 * 1000 * i);  // two replicas of six
 }
 

@@ -8,8 +8,7 @@ namespace dtl::train::testing {
 using plan::Extent;
 using plan::Space;
 
-Rows::Rows(int64_t n, bool fractions)
-    : n_(n), fractions_(fractions), fields_{{"x", DType::f32, {kFeatures}}, {"id", DType::i64, {}}} {}
+Rows::Rows(int64_t n, bool fractions) : n_(n), fractions_(fractions), fields_{{"x", DType::f32, {kFeatures}}, {"id", DType::i64, {}}} {}
 
 float Rows::x(int64_t row, int64_t feature) const {
   const auto whole = static_cast<float>((row * 7 + feature * 3) % 5 - 2);
@@ -131,8 +130,8 @@ plan::Executable training(int64_t replicas) {
   plan::Entry train{.name = "train_step", .inputs = {{"id", id}, {"x", x}}};
   train.steps.push_back(gemm({.dtype = DType::f32, .m = rows, .n = {kOutputs}, .k = {kFeatures}, .a = x, .b = weights, .c = y}));
   train.steps.push_back(barrier(plan::BarrierScope::team));
-  train.steps.push_back(gemm(
-      {.dtype = DType::f32, .transpose_a = true, .m = {kFeatures}, .n = {kOutputs}, .k = rows, .a = x, .b = y, .c = g}));
+  train.steps.push_back(
+      gemm({.dtype = DType::f32, .transpose_a = true, .m = {kFeatures}, .n = {kOutputs}, .k = rows, .a = x, .b = y, .c = g}));
   train.steps.push_back(kernel(0, {y, r}, {rows}, {kOutputs}, plan::Partition::team, 1));
   train.steps.push_back(kernel(3, {id, firsts}, {rows, begin}, {1}, plan::Partition::team, 1));
   train.steps.push_back(barrier(plan::BarrierScope::all));

@@ -56,8 +56,8 @@ void check(GemmShape shape, std::mt19937& random) {
   const auto b = random_integers<T>(shape.batch * shape.k * shape.n, random);
   const auto c = random_integers<T>(shape.batch * shape.m * shape.n, random);
   const int threads = 1 + static_cast<int>(random() % 5);
-  INFO("dtype " << name_of(shape.dtype) << " batch " << shape.batch << " m " << shape.m << " n " << shape.n << " k " << shape.k
-                << " ta " << shape.transpose_a << " tb " << shape.transpose_b << " acc " << shape.accumulate << " threads " << threads);
+  INFO("dtype " << name_of(shape.dtype) << " batch " << shape.batch << " m " << shape.m << " n " << shape.n << " k " << shape.k << " ta "
+                << shape.transpose_a << " tb " << shape.transpose_b << " acc " << shape.accumulate << " threads " << threads);
   REQUIRE(run(shape, a, b, c, threads) == expected(shape, a, b, c));
 }
 
@@ -67,8 +67,13 @@ TEST_CASE("gemm equals plain loops at every combination of small and odd sizes")
   for (int64_t m : sizes) {
     for (int64_t n : sizes) {
       for (int64_t k : sizes) {
-        const GemmShape shape{.transpose_a = random() % 2 == 0, .transpose_b = random() % 2 == 0, .accumulate = random() % 2 == 0,
-                              .batch = 1 + static_cast<int64_t>(random() % 2), .m = m, .n = n, .k = k};
+        const GemmShape shape{.transpose_a = random() % 2 == 0,
+                              .transpose_b = random() % 2 == 0,
+                              .accumulate = random() % 2 == 0,
+                              .batch = 1 + static_cast<int64_t>(random() % 2),
+                              .m = m,
+                              .n = n,
+                              .k = k};
         check<float>(shape, random);
         check<double>(shape, random);
       }
@@ -80,8 +85,13 @@ TEST_CASE("gemm equals plain loops at random sizes") {
   std::mt19937 random(2);
   for (int i = 0; i < 60; ++i) {
     const auto size = [&](unsigned most) { return static_cast<int64_t>(random() % (random() % 4 == 0 ? most : 40) + 1); };
-    const GemmShape shape{.transpose_a = random() % 2 == 0, .transpose_b = random() % 2 == 0, .accumulate = random() % 2 == 0,
-                          .batch = static_cast<int64_t>(random() % 4), .m = size(200), .n = size(200), .k = size(600)};
+    const GemmShape shape{.transpose_a = random() % 2 == 0,
+                          .transpose_b = random() % 2 == 0,
+                          .accumulate = random() % 2 == 0,
+                          .batch = static_cast<int64_t>(random() % 4),
+                          .m = size(200),
+                          .n = size(200),
+                          .k = size(600)};
     check<float>(shape, random);
     check<double>(shape, random);
   }
@@ -90,11 +100,23 @@ TEST_CASE("gemm equals plain loops at random sizes") {
 TEST_CASE("gemm takes every transpose and accumulates over several depths of k") {
   std::mt19937 random(3);
   for (unsigned bits = 0; bits < 8; ++bits) {
-    const GemmShape shape{.transpose_a = (bits & 1u) != 0, .transpose_b = (bits & 2u) != 0, .accumulate = (bits & 4u) != 0,
-                          .batch = 2, .m = 70, .n = 130, .k = 530};
+    const GemmShape shape{.transpose_a = (bits & 1u) != 0,
+                          .transpose_b = (bits & 2u) != 0,
+                          .accumulate = (bits & 4u) != 0,
+                          .batch = 2,
+                          .m = 70,
+                          .n = 130,
+                          .k = 530};
     check<float>(shape, random);
     check<double>(shape, random);
   }
+}
+
+TEST_CASE("gemm takes a transposed A whose rows lie 4 KB apart, and more strips than a group holds") {
+  std::mt19937 random(5);
+  check<float>({.transpose_a = true, .m = 1024, .n = 70, .k = 150}, random);
+  check<double>({.transpose_a = true, .transpose_b = true, .accumulate = true, .batch = 2, .m = 512, .n = 40, .k = 90}, random);
+  check<float>({.m = 600, .n = 70, .k = 20}, random);
 }
 
 TEST_CASE("gemm gives the same bits for every number of threads") {

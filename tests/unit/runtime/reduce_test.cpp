@@ -36,10 +36,14 @@ std::vector<const void*> addresses(const std::vector<std::vector<T>>& sources) {
 template <class T>
 T combined(ReduceOp op, T a, T b) {
   switch (op) {
-    case ReduceOp::sum: return static_cast<T>(a + b);
-    case ReduceOp::product: return static_cast<T>(a * b);
-    case ReduceOp::max: return a > b ? a : b;
-    case ReduceOp::min: return a < b ? a : b;
+    case ReduceOp::sum:
+      return static_cast<T>(a + b);
+    case ReduceOp::product:
+      return static_cast<T>(a * b);
+    case ReduceOp::max:
+      return a > b ? a : b;
+    case ReduceOp::min:
+      return a < b ? a : b;
   }
   return a;
 }
@@ -117,8 +121,8 @@ TEMPLATE_TEST_CASE("halves are summed in f32 and rounded once", "", plan::Bf16, 
 
 TEST_CASE("bf16 rounds to nearest even and keeps NaN") {
   REQUIRE(static_cast<float>(plan::Bf16(1.0f)) == 1.0f);
-  REQUIRE(static_cast<float>(plan::Bf16(1.00390625f)) == 1.0f);        // half way, to even
-  REQUIRE(static_cast<float>(plan::Bf16(1.01171875f)) == 1.015625f);   // half way, to even
+  REQUIRE(static_cast<float>(plan::Bf16(1.00390625f)) == 1.0f);       // half way, to even
+  REQUIRE(static_cast<float>(plan::Bf16(1.01171875f)) == 1.015625f);  // half way, to even
   REQUIRE(std::isinf(static_cast<float>(plan::Bf16(3.4e38f))));
   REQUIRE(std::isnan(static_cast<float>(plan::Bf16(std::bit_cast<float>(0x7f800001u)))));
 }
