@@ -240,10 +240,7 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
     case ExprKind::range: {
       std::vector<Value> ends;
       for (const Expr* end : expr.items) {
-        if (!end) {
-          reporter_.report(expr.range, diag::range_needs_ends);
-          return {};
-        }
+        DTL_CHECK(end, "a range without an end, outside of an index");
         ends.push_back(evaluate(*end, scope));
         if (!ends.back().ok()) return {};
         if (as_dim(ends.back())) continue;

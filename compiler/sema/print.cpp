@@ -138,7 +138,7 @@ bool alike(const Body& a, const Body& b) {
 
 /// Updates with the same rule are written once, for the first weight.
 std::string site_text(const MinimizeSite& site, size_t index, const Program& program) {
-  std::string text = fmt::format("\nsite {}: {} weights\n", index, site.updates.size());
+  std::string text = fmt::format("\nsite {}: {} weight{}\n", index, site.updates.size(), site.updates.size() == 1 ? "" : "s");
   std::vector<char> told(site.updates.size(), 0);
   for (size_t i = 0; i < site.updates.size(); ++i) {
     if (told[i]) continue;

@@ -323,6 +323,7 @@ class Resolver {
     const Decl* decl = named && !scope->find(callee) ? scope->globals().find(callee) : nullptr;
     const Builtin* builtin = named && !decl ? find_builtin(callee) : nullptr;
     const std::vector<Parameter>* parameters = decl ? (decl->has_hyper ? &decl->hyper : &decl->parameters) : nullptr;
+    const bool later = named && !scope->find(callee) && !decl && is_later(callee);
     size_t position = piped && !(decl && decl->kind == DeclKind::layer) ? 1 : 0;
     for (const syntax::Argument& argument : call.arguments) {
       Words words;
@@ -340,6 +341,8 @@ class Resolver {
         }
       }
       if (!argument.name) ++position;
+      // Which words a function of a later version takes is not known.
+      if (later && argument.value && argument.value->kind == ExprKind::name) continue;
       if (argument.value) visit(*argument.value, scope, words);
     }
   }
