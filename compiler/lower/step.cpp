@@ -129,11 +129,23 @@ class Step {
     reports_.opaque.insert(value);
   }
 
+  /// What a model reads of a weight now. After an update it is a variable anew: a gradient ends there, and does not go into
+  /// how it was updated.
+  ValueId current(Versions& versions) {
+    const auto node = graph_[versions.back()].node;
+    if (versions.size() > 1 && (!node || ops_[graph_[*node].op].name() != "stop_gradient")) {
+      const ValueId fresh = builder_.add("stop_gradient", {versions.back()}, {}, graph_[versions.front()].name);
+      versions.push_back(fresh);
+      reports_.opaque.insert(fresh);
+    }
+    return versions.back();
+  }
+
   ValueId read(const Statement& statement) {
     const auto index = static_cast<size_t>(std::max(statement.index, 0));
     switch (statement.kind) {
       case StatementKind::input: return inputs_.at(statement.path);
-      case StatementKind::read_weight: return weights_[index].back();
+      case StatementKind::read_weight: return current(weights_[index]);
       case StatementKind::read_state: return states_[index].back();
       case StatementKind::read_updates: return *updates_;
       case StatementKind::read_seed: return *seed_;

@@ -3,6 +3,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/loss_path.h"
 #include "compiler/sema/strategy.h"
 
 namespace dtl::sema {
@@ -317,11 +318,19 @@ class TrainReader {
     Program& program = evaluator.program();
     MinimizeSite site;
     site.range = range;
-    const auto count = static_cast<int32_t>(program.weights.size());
-    for (int32_t i = 0; i < count; ++i) {
-      const std::string& model = program.weights[static_cast<size_t>(i)].model;
-      if (std::find(models.begin(), models.end(), model) != models.end()) evaluator.instantiate_optimizer(optimizer, i, site, range);
+    std::vector<int32_t> weights;
+    for (size_t i = 0; i < program.weights.size(); ++i) {
+      if (std::find(models.begin(), models.end(), program.weights[i].model) != models.end()) weights.push_back(static_cast<int32_t>(i));
     }
+    Emitter& emitter = evaluator.emitter();
+    if (const auto shared = region_on_path(*emitter.context().body, emitter.ops(), loss.id, weights)) {
+      auto reported = evaluator.reporter().report(range, diag::loss_through_replicas);
+      const Range made = emitter.context().ranges[static_cast<size_t>(*shared)];
+      if (!evaluator.reporter().in_library(made)) reported.note(made, "this enters a `per_replica` region on its way to the loss");
+      reported.help("reduce the global value, `mean(…)`: it is the same under every strategy; `stop_gradient(…)` makes a constant of it");
+      return;
+    }
+    for (const int32_t weight : weights) evaluator.instantiate_optimizer(optimizer, weight, site, range);
     if (site.updates.empty()) {
       evaluator.reporter().report(range, diag::no_weights, who).help("a model gets its weights by being called, before `minimize`, and by the layers it calls");
       return;

@@ -169,6 +169,35 @@ train {
   CHECK(paths(function(run.graph(), "train_step"), Role::optimizer, true).size() == 4);
 }
 
+TEST_CASE("a gradient does not go into how a weight was updated") {
+  // The second loss sees the first model's new weight, whose update depends on the second model's weight.
+  Run run(lowered(R"(
+dataset Points {
+  train = synthetic(12, seed = 1, fields = { x = normal([]) })
+  batch = 4
+}
+model A (x: f32[batch]) -> f32[batch] {
+  weight a: f32[] = 2.0
+  x * a
+}
+model B (x: f32[batch]) -> f32[batch] {
+  weight b: f32[] = 3.0
+  x * b
+}
+train {
+  data = Points
+  epochs = 1
+  step (x) {
+    minimize(sum(A(x) * B(x)), over = A, using = sgd(0.1))
+    minimize(sum(A(x) * B(x)), over = B, using = sgd(0.1))
+  }
+})"));
+  run.train({{"x", array({1}, {1})}});
+  const double a = 2 - 0.1 * 3;
+  CHECK(run.weight("A/a").data[0] == Approx(a));
+  CHECK(run.weight("B/b").data[0] == Approx(3 - 0.1 * a));
+}
+
 TEST_CASE("states keep what training writes, and evaluation reads it") {
   const std::string text = R"(
 dataset Points {
