@@ -21,6 +21,20 @@ const Node* Builder::first_of_rule(const Node& node, int32_t rule) {
   return found == node.children.end() ? nullptr : *found;
 }
 
+namespace {
+
+DeclKind kind_of(int32_t rule) {
+  constexpr std::pair<int32_t, DeclKind> kKinds[] = {
+      {DtlParser::RuleImportFile, DeclKind::import_file}, {DtlParser::RuleParameterOfProgram, DeclKind::param},
+      {DtlParser::RuleDataset, DeclKind::dataset},        {DtlParser::RuleLayer, DeclKind::layer},
+      {DtlParser::RuleModel, DeclKind::model},            {DtlParser::RuleFunction, DeclKind::function},
+      {DtlParser::RuleOptimizer, DeclKind::optimizer},    {DtlParser::RuleStrategy, DeclKind::strategy},
+      {DtlParser::RuleTrain, DeclKind::train}};
+  return std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& each) { return each.first == rule; })->second;
+}
+
+}  // namespace
+
 void Builder::file(const Node& node) {
   for (const Node* child : of_rule(node, DtlParser::RuleDeclaration)) declaration(*child->children[0]);
 }
@@ -65,17 +79,7 @@ void Builder::declaration(const Node& node) {
   ast_.decls.push_back(&decl);
   decl.range = range(node);
   decl.doc = doc_before(node.first);
-  switch (node.rule) {
-    case DtlParser::RuleImportFile: decl.kind = DeclKind::import_file; break;
-    case DtlParser::RuleParameterOfProgram: decl.kind = DeclKind::param; break;
-    case DtlParser::RuleDataset: decl.kind = DeclKind::dataset; break;
-    case DtlParser::RuleLayer: decl.kind = DeclKind::layer; break;
-    case DtlParser::RuleModel: decl.kind = DeclKind::model; break;
-    case DtlParser::RuleFunction: decl.kind = DeclKind::function; break;
-    case DtlParser::RuleOptimizer: decl.kind = DeclKind::optimizer; break;
-    case DtlParser::RuleStrategy: decl.kind = DeclKind::strategy; break;
-    default: decl.kind = DeclKind::train; break;  // of the grammar's numbers, not of an enum of ours
-  }
+  decl.kind = kind_of(node.rule);
   for (const Node* child : node.children) {
     if (is_token(*child, DtlParser::NAME)) decl.name = ident(*child);
     if (is_token(*child, DtlParser::STRING)) decl.path = string(child->first);

@@ -12,19 +12,14 @@ namespace {
 enum Precedence : int { kLambda = 1, kPipe, kOr, kAnd, kNot, kCompare, kRange, kSum, kProduct, kSign, kPower };
 
 int precedence_of(int32_t type) {
-  switch (type) {
-    case DtlParser::FAT_ARROW: return kLambda;
-    case DtlParser::PIPE: return kPipe;
-    case DtlParser::OR: return kOr;
-    case DtlParser::AND: return kAnd;
-    case DtlParser::RANGE: return kRange;
-    case DtlParser::PLUS:
-    case DtlParser::MINUS: return kSum;
-    case DtlParser::STAR:
-    case DtlParser::SLASH: return kProduct;
-    case DtlParser::POWER: return kPower;
-    default: return kCompare;  // of the grammar's numbers, not of an enum of ours
-  }
+  if (type == DtlParser::FAT_ARROW) return kLambda;
+  if (type == DtlParser::PIPE) return kPipe;
+  if (type == DtlParser::OR) return kOr;
+  if (type == DtlParser::AND) return kAnd;
+  if (type == DtlParser::RANGE) return kRange;
+  if (type == DtlParser::PLUS || type == DtlParser::MINUS) return kSum;
+  if (type == DtlParser::STAR || type == DtlParser::SLASH) return kProduct;
+  return type == DtlParser::POWER ? kPower : kCompare;
 }
 
 bool is_compare(const std::string& op) { return op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">="; }
@@ -210,20 +205,19 @@ const Expr* Builder::primary(const Node& node) {
     return &made;
   }
   if (first.rule == DtlParser::RuleConditional) return conditional(first);
-  switch (token_type(first.first)) {
-    case DtlParser::PER_REPLICA: {
-      Expr& made = make(ExprKind::per_replica, node.first, node.last);
-      made.bodies.push_back(body(*node.children[1]));
-      return &made;
-    }
-    case DtlParser::OPEN_PAREN: return in_parentheses(node);
-    case DtlParser::OPEN_BRACKET: {
-      Expr& made = make(ExprKind::list, node.first, node.last);
-      for (const Node* child : of_rule(node, DtlParser::RuleExpression)) made.items.push_back(expression(*child));
-      return &made;
-    }
-    default: return literal(node);  // of the grammar's numbers, not of an enum of ours
+  const int32_t type = token_type(first.first);
+  if (type == DtlParser::OPEN_PAREN) return in_parentheses(node);
+  if (type == DtlParser::PER_REPLICA) {
+    Expr& made = make(ExprKind::per_replica, node.first, node.last);
+    made.bodies.push_back(body(*node.children[1]));
+    return &made;
   }
+  if (type == DtlParser::OPEN_BRACKET) {
+    Expr& made = make(ExprKind::list, node.first, node.last);
+    for (const Node* child : of_rule(node, DtlParser::RuleExpression)) made.items.push_back(expression(*child));
+    return &made;
+  }
+  return literal(node);
 }
 
 const Expr* Builder::in_parentheses(const Node& node) {
@@ -236,26 +230,22 @@ const Expr* Builder::in_parentheses(const Node& node) {
 const Expr* Builder::literal(const Node& node) {
   Expr& made = make(ExprKind::name, node.first, node.last);
   const int32_t type = token_type(node.first);
-  switch (type) {
-    case DtlParser::NAME: made.name = mistakes_.text(node.first); break;
-    case DtlParser::STRING:
-      made.kind = ExprKind::string;
-      made.text = string(node.first);
-      break;
-    case DtlParser::TRUE:
-    case DtlParser::FALSE:
-      made.kind = ExprKind::boolean;
-      made.integer = type == DtlParser::TRUE;
-      break;
-    case DtlParser::INTEGER:
-      made.kind = ExprKind::integer;
-      integer(node.first, made);
-      break;
-    case DtlParser::NUMBER:
-      made.kind = ExprKind::number;
-      number(node.first, made);
-      break;
-    default: quantity(node.first, made); break;  // of the grammar's numbers, not of an enum of ours
+  if (type == DtlParser::NAME) {
+    made.name = mistakes_.text(node.first);
+  } else if (type == DtlParser::STRING) {
+    made.kind = ExprKind::string;
+    made.text = string(node.first);
+  } else if (type == DtlParser::TRUE || type == DtlParser::FALSE) {
+    made.kind = ExprKind::boolean;
+    made.integer = type == DtlParser::TRUE;
+  } else if (type == DtlParser::INTEGER) {
+    made.kind = ExprKind::integer;
+    integer(node.first, made);
+  } else if (type == DtlParser::NUMBER) {
+    made.kind = ExprKind::number;
+    number(node.first, made);
+  } else {
+    quantity(node.first, made);
   }
   if (node.children.size() > 1) {
     if (made.kind == ExprKind::integer) made.number = static_cast<double>(made.integer);

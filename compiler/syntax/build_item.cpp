@@ -8,6 +8,13 @@ using grammar::DtlParser;
 
 namespace {
 
+ItemKind kind_of(int32_t keyword) {
+  if (keyword == DtlParser::LET) return ItemKind::let;
+  if (keyword == DtlParser::WEIGHT) return ItemKind::weight;
+  if (keyword == DtlParser::STATE) return ItemKind::state;
+  return keyword == DtlParser::FOR ? ItemKind::for_each : ItemKind::require;
+}
+
 /// The one operand of an expression without operators, or null.
 const Node* only_operand(const Node& expression) { return expression.children.size() == 1 ? expression.children[0] : nullptr; }
 
@@ -55,13 +62,7 @@ const Item* Builder::item(const Node& node, bool last) {
 }
 
 void Builder::keyword_item(const Node& node, Item& made) {
-  switch (token_type(node.first)) {
-    case DtlParser::LET: made.kind = ItemKind::let; break;
-    case DtlParser::WEIGHT: made.kind = ItemKind::weight; break;
-    case DtlParser::STATE: made.kind = ItemKind::state; break;
-    case DtlParser::FOR: made.kind = ItemKind::for_each; break;
-    default: made.kind = ItemKind::require; break;  // of the grammar's numbers, not of an enum of ours
-  }
+  made.kind = kind_of(token_type(node.first));
   for (const Node* child : node.children) {
     if (child->rule == DtlParser::RulePattern) made.names = pattern(*child);
     if (is_token(*child, DtlParser::NAME)) made.names.push_back(ident(*child));

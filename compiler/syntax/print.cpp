@@ -9,20 +9,16 @@ namespace {
 
 /// As a string literal of the language.
 std::string quote(std::string_view text) {
+  constexpr std::string_view kMeanings = "\n\t\r\"\\", kLetters = "ntr\"\\";
   std::string quoted = "\"";
   for (char c : text) {
-    switch (c) {
-      case '\n': quoted += "\\n"; break;
-      case '\t': quoted += "\\t"; break;
-      case '\r': quoted += "\\r"; break;
-      case '"': quoted += "\\\""; break;
-      case '\\': quoted += "\\\\"; break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-          quoted += fmt::format("\\u{{{:X}}}", static_cast<unsigned char>(c));
-        } else {
-          quoted += c;
-        }
+    if (const size_t letter = kMeanings.find(c); letter != std::string_view::npos) {
+      quoted += '\\';
+      quoted += kLetters[letter];
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      quoted += fmt::format("\\u{{{:X}}}", static_cast<unsigned char>(c));
+    } else {
+      quoted += c;
     }
   }
   return quoted + '"';
