@@ -86,11 +86,12 @@ class Bench {
     for (int64_t i = 0; i < 50; ++i) step(i);
     std::vector<double> times;
     const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-    for (int64_t i = 0; Clock::now() < end; ++i) {
+    int64_t next = 0;
+    do {
       const auto begin = Clock::now();
-      step(i);
+      step(next++);
       times.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    }
+    } while (Clock::now() < end);
     std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
     const double median = times[times.size() / 2];
     return {{"system", "dslc"},         {"work", "mlp"}, {"replicas", topology_.replicas}, {"threads", topology_.workers()}, {"examples_per_s", static_cast<double>(batch()) / median},
