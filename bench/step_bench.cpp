@@ -53,7 +53,7 @@ class Bench {
  public:
   explicit Bench(const driver::Options& options) : compilation_(options), jit_({.cache_directory = codegen::default_cache_directory(), .threads = 2}) {
     if (compilation_.parse() && compilation_.check()) plan_ = compilation_.plan();
-    const bool good = plan_.has_value() && compilation_.finish_data();
+    const bool good = plan_.has_value() && compilation_.finish_data(true);
     compilation_.print_diagnostics(std::cerr);
     if (!good) std::exit(1);
     executable_.plan = std::move(*plan_);

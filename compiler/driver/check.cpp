@@ -11,9 +11,9 @@ namespace dtl::driver {
 int check(const Options& options, std::ostream& out, std::ostream& err) {
   Compilation compilation(options);
   bool good = compilation.parse() && compilation.check();
-  // Placement can still find a strategy that it cannot reach.
-  if (good) good = compilation.graph().has_value();
-  if (good) good = compilation.finish_data();
+  // Placement and planning can still find a strategy that they cannot reach.
+  if (good) good = compilation.plan().has_value();
+  if (good) good = compilation.finish_data(options.read_data);
   compilation.print_diagnostics(err);
   if (!good) return compilation.failure_status();
 

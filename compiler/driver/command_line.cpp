@@ -36,6 +36,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 
   CLI::App* check_command = app.add_subcommand("check", "report every mistake in a program");
   add_program_options(check_command, options);
+  check_command->add_flag("--read-data", options.read_data, "read data files to their ends, not only their headers");
 
   CLI::App* emit_command = app.add_subcommand("emit", "print a stage of the compilation");
   emit_command->add_option("--stage", options.stage, "tokens, ast, typed, graph, gradients, optimized, replicated, plan, llvm or asm")

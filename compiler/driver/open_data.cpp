@@ -90,9 +90,10 @@ std::shared_ptr<data::Source> Compilation::source(const sema::SourceSpec& spec) 
   return nullptr;
 }
 
-bool Compilation::finish_data() {
+bool Compilation::finish_data(bool contents) {
   bool good = true;
   for (const Opened& opened : opened_) {
+    if (!contents) break;
     try {
       opened.source->finish();
     } catch (const Fault& fault) {

@@ -16,6 +16,8 @@ struct Options {
   int threads = 0;                ///< 0: one for each core of this machine
   bool json = false, quiet = false;
 
+  // check
+  bool read_data = false;  ///< data files are read to their end, not only their headers
   // emit
   std::string stage, only, stop_after;
   bool list_passes = false;

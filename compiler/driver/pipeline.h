@@ -40,9 +40,9 @@ class Compilation {
   std::optional<sema::Program> program;
   /// Opened for sema, kept for training.
   std::shared_ptr<data::Source> source(const sema::SourceSpec& spec) const;
-  /// Waits until all data is read and checked; reports what is broken behind its header, and splits without examples.
-  /// Needs check().
-  bool finish_data();
+  /// With `contents`, waits until all data is read and checked, and reports what is broken behind its header; in any case
+  /// reports splits without examples. Needs check().
+  bool finish_data(bool contents);
 
   source::FileId main_file;
   int cores() const;

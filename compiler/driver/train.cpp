@@ -55,7 +55,7 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   const train::Topology topology = train::topology_of(*plan, compilation.cores());
   plan::Executable executable{std::move(*plan), {}};
   executable.kernels = jit.compile(executable.plan.kernels);
-  const bool read = compilation.finish_data();
+  const bool read = compilation.finish_data(true);
   compilation.print_diagnostics(err);
   if (!read) return compilation.failure_status();
 
