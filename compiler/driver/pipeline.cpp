@@ -80,7 +80,7 @@ std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) {
   if (stop_after == "none") return lowered;
   auto result = transform::run_pipeline(std::move(lowered), ops::table(), stop_after);
   if (result) return *result;
-  sink.report(result.error().range, diag::cannot_place, result.error().text);
+  cannot_place(result.error());
   return std::nullopt;
 }
 
@@ -89,8 +89,15 @@ std::optional<plan::Plan> Compilation::plan() {
   if (!replicated) return std::nullopt;
   auto result = transform::make_plan(*replicated, ops::table());
   if (result) return std::move(*result);
-  sink.report(result.error().range, diag::cannot_place, result.error().text);
+  cannot_place(result.error());
   return std::nullopt;
+}
+
+/// The choice of the strategy is to blame; the expression that it fails on is told where it is the user's.
+void Compilation::cannot_place(const transform::PlaceError& error) {
+  source::Reported reported = sink.report(program->strategy_range.known() ? program->strategy_range : error.range, diag::cannot_place, error.text);
+  const bool in_library = error.range.known() && sources.file(error.range.file).name.starts_with("<stdlib>");
+  if (error.range.known() && !in_library && program->strategy_range.known()) reported.note(error.range, "here");
 }
 
 void Compilation::print_diagnostics(std::ostream& err) {

@@ -12,6 +12,7 @@
 #include "compiler/sema/sema.h"
 #include "compiler/source/diagnostic.h"
 #include "compiler/syntax/ast.h"
+#include "compiler/transform/pass.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/source.h"
 #include "runtime/plan/plan.h"
@@ -48,6 +49,7 @@ class Compilation {
   int cores() const;
 
  private:
+  void cannot_place(const transform::PlaceError& error);
   std::optional<sema::SplitInfo> open(const sema::SourceSpec& spec, source::Sink& into);
 
   const Options* options_;

@@ -102,6 +102,7 @@ struct Program {
   std::string name;  ///< of the train block, or empty
   Dataset data;
   types::Strategy strategy;
+  source::Range strategy_range;  ///< where it was chosen; nowhere if it was not
   std::vector<Variable> weights, states, optimizer_states;
   std::vector<MinimizeSite> minimize_sites;
   /// The raw fields that entry bodies read, in the data's order.

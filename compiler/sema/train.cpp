@@ -143,6 +143,7 @@ class TrainReader {
   void read_strategy() {
     const Expr* chosen = evaluator_.options().strategy ? evaluator_.options().strategy : field("strategy");
     if (chosen) {
+      program_.strategy_range = chosen->range;
       if (auto strategy = strategy_of(evaluator_, *chosen, scope_)) program_.strategy = std::move(*strategy);
       return;
     }
@@ -208,7 +209,6 @@ class TrainReader {
     evaluation.body = &program_.eval_step.emplace();
     outer = emitter_.enter(&evaluation);
     StepFrame eval_frame;
-    eval_frame.evaluation = true;
     evaluator_.step = &eval_frame;
     if (const auto example = emit_example(evaluator_, data)) run_loss(*example, data, *model, optimizer, true);
     evaluator_.step = nullptr;
