@@ -51,6 +51,10 @@ void same(const std::string& program, const std::string& strategy, const std::ve
   const auto text = [&](const std::string& chosen) { return program + "  strategy = " + chosen + "\n}\n"; };
   const graph::Graph whole = passed(lowered(text("one_device()")), "simplify");
   const graph::Graph replicated = passed(lowered(text(strategy)), "");
+  int64_t members = 1;
+  for (const auto& axis : replicated.strategy.mesh.axes) members *= axis.size;
+  const auto is_collective = [](const graph::Node& node) { return static_cast<bool>(ops::table()[node.op].evaluate->collective); };
+  CHECK((members == 1 || std::any_of(replicated.nodes.begin(), replicated.nodes.end(), is_collective)));
   Run one(whole), many(replicated);
   CHECK(distance(one, many) <= tolerance);
   uint64_t seed = 5;
