@@ -32,6 +32,7 @@ class PlanRunner {
 
   train::Executor& executor() { return *executor_; }
   const plan::Plan& plan() const { return executable_.plan; }
+  plan::KernelFunction function(int32_t kernel) const { return executable_.kernels[static_cast<size_t>(kernel)]; }
 
  private:
   int state_of(const graph::Port& port) const;
