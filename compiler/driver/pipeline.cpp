@@ -30,7 +30,7 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-Compilation::Compilation(const Options& options) : options_(&options) {}
+Compilation::Compilation(const Options& options, data::Decoding decoding) : options_(&options), files_(decoding) {}
 
 int Compilation::cores() const {
   return options_->threads > 0 ? options_->threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

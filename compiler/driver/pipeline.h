@@ -22,7 +22,8 @@ namespace dtl::driver {
 /// One program on its way. Each step needs the one before and gives false (or nothing) once the sink has errors.
 class Compilation {
  public:
-  explicit Compilation(const Options& options);
+  /// With `at_once`, data files are decoded from their opening on, for a command that will read them.
+  explicit Compilation(const Options& options, data::Decoding decoding = data::Decoding::late);
 
   bool parse();
   bool check();

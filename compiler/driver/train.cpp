@@ -42,7 +42,7 @@ train::Job job_of(const sema::Program& program, const Compilation& compilation) 
 
 int train(const Options& options, std::ostream& out, std::ostream& err) {
   const auto begin = std::chrono::steady_clock::now();
-  Compilation compilation(options);
+  Compilation compilation(options, data::Decoding::at_once);
   std::optional<plan::Plan> plan;
   if (compilation.parse() && compilation.check()) plan = compilation.plan();
   if (!plan) {

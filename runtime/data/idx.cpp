@@ -92,7 +92,7 @@ struct IdxFile::Reader {
   int64_t size = 0;  ///< of the file as it lies on the disk
 };
 
-IdxFile::IdxFile(std::string path) : path_(std::move(path)) {
+IdxFile::IdxFile(std::string path, Decoding decoding) : path_(std::move(path)) {
   auto reader = std::make_shared<Reader>(path_);
   std::array<unsigned char, 4> magic{};
   const int64_t got = reader->read(magic.data(), 4);
@@ -119,7 +119,7 @@ IdxFile::IdxFile(std::string path) : path_(std::move(path)) {
     bound *= std::max<int64_t>(dim, 1);
     bytes_ *= dim;
   }
-  decoded_ = std::async(std::launch::async, [this, reader] { decode(*reader); }).share();
+  decoded_ = std::async(decoding == Decoding::at_once ? std::launch::async : std::launch::deferred, [this, reader] { decode(*reader); }).share();
 }
 
 IdxFile::~IdxFile() {
@@ -152,7 +152,7 @@ std::shared_ptr<const IdxFile> IdxFiles::open(const std::string& path) {
   const fs::path whole = fs::weakly_canonical(path, error);
   const std::lock_guard lock(mutex_);
   auto& file = files_[error ? path : whole.string()];
-  if (!file) file = std::make_shared<IdxFile>(path);
+  if (!file) file = std::make_shared<IdxFile>(path, decoding_);
   return file;
 }
 

@@ -16,11 +16,17 @@
 
 namespace dtl::data {
 
-/// One file. Opening reads and checks the header; a thread of its own decodes and checks the rest meanwhile.
+/// When a file behind its header is decoded.
+enum class Decoding : uint8_t {
+  at_once,  ///< from opening on, by a thread of its own
+  late,     ///< by `finish`
+};
+
+/// One file. Opening reads and checks the header.
 class IdxFile {
  public:
   /// Faults: 5001 unreadable, 5003 no IDX file, 5004 element type, 5005 header promises more than the file can hold.
-  explicit IdxFile(std::string path);
+  explicit IdxFile(std::string path, Decoding decoding = Decoding::at_once);
   ~IdxFile();  ///< decoding that nobody waits for is given up
   IdxFile(const IdxFile&) = delete;
   IdxFile& operator=(const IdxFile&) = delete;
@@ -49,9 +55,11 @@ class IdxFile {
 /// Opens each file once, however many splits read it. Callable from any thread.
 class IdxFiles {
  public:
+  explicit IdxFiles(Decoding decoding = Decoding::at_once) : decoding_(decoding) {}
   std::shared_ptr<const IdxFile> open(const std::string& path);
 
  private:
+  Decoding decoding_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const IdxFile>> files_;
 };
