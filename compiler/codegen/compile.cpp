@@ -9,8 +9,8 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -37,8 +37,12 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Host& host, int opt_leve
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
   DTL_CHECK(target, "LLVM has no target for {}: {}", triple, error);
-  const auto level = opt_level <= 0 ? llvm::CodeGenOptLevel::None : opt_level == 1 ? llvm::CodeGenOptLevel::Less : opt_level == 2 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Aggressive;
-  llvm::TargetMachine* machine = target->createTargetMachine(triple, host.cpu, host.features, {}, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true);
+  const auto level = opt_level <= 0   ? llvm::CodeGenOptLevel::None
+                     : opt_level == 1 ? llvm::CodeGenOptLevel::Less
+                     : opt_level == 2 ? llvm::CodeGenOptLevel::Default
+                                      : llvm::CodeGenOptLevel::Aggressive;
+  llvm::TargetMachine* machine =
+      target->createTargetMachine(triple, host.cpu, host.features, {}, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, true);
   DTL_CHECK(machine, "LLVM makes no target machine for {}", host.cpu);
   return std::unique_ptr<llvm::TargetMachine>(machine);
 }

@@ -22,7 +22,8 @@ KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Host& host, llv
       function_(function),
       b_(function.getContext()),
       scalar_(b_, host, schedule_.lanes),
-      long_body_(std::any_of(kernel.body.begin(), kernel.body.end(), [](const kernel::Instruction& it) { return it.scalar == kernel::Scalar::uniform; })),
+      long_body_(std::any_of(kernel.body.begin(), kernel.body.end(),
+                             [](const kernel::Instruction& it) { return it.scalar == kernel::Scalar::uniform; })),
       results_(kernel.stages.size()) {}
 
 void KernelEmitter::run() {
@@ -112,7 +113,8 @@ void KernelEmitter::when(Value* condition, Carried& carried, const std::function
   }
 }
 
-void KernelEmitter::lane_loop(int32_t loop_index, Value* begin, Value* end, int units, Carried& carried, const std::function<void()>& body) {
+void KernelEmitter::lane_loop(int32_t loop_index, Value* begin, Value* end, int units, Carried& carried,
+                              const std::function<void()>& body) {
   const int64_t lanes = schedule_.lanes;
   const auto at = [&](Value* position, int count, Value* mask) {
     Level level{loop_index, {}, mask};
@@ -128,7 +130,8 @@ void KernelEmitter::lane_loop(int32_t loop_index, Value* begin, Value* end, int 
   // The last position before which `step` elements fit, again and again.
   const auto whole = [&](Value* from, int64_t step) {
     Value* length = b_.CreateSub(end, from);
-    return b_.CreateAdd(from, b_.CreateMul(b_.CreateSDiv(length, b_.getInt64(static_cast<uint64_t>(step))), b_.getInt64(static_cast<uint64_t>(step))));
+    return b_.CreateAdd(
+        from, b_.CreateMul(b_.CreateSDiv(length, b_.getInt64(static_cast<uint64_t>(step))), b_.getInt64(static_cast<uint64_t>(step))));
   };
   // The lanes from `position` on that are before the end: 32 bits hold their count, and half the registers the comparison.
   const auto existing = [&](Value* position) {
@@ -200,7 +203,8 @@ void KernelEmitter::stage_loops(const Stage& stage, size_t depth, Carried& carri
   const int32_t index = stage.loops[depth];
   Value* end = size(kernel_.loops[static_cast<size_t>(index)]);
   if (index == lane_loop_) {
-    const int units = stage.reductions.empty() ? schedule_.units[static_cast<size_t>(&stage - kernel_.stages.data())] : static_cast<int>(carried.size() / stage.reductions.size());
+    const int units = stage.reductions.empty() ? schedule_.units[static_cast<size_t>(&stage - kernel_.stages.data())]
+                                               : static_cast<int>(carried.size() / stage.reductions.size());
     return lane_loop(index, b_.getInt64(0), end, units, carried, [&] { stage_loops(stage, depth + 1, carried); });
   }
   loop(b_.getInt64(0), end, 1, carried, [&](Value* position) {
@@ -220,7 +224,8 @@ void KernelEmitter::stage_body(const Stage& stage, Carried& carried) {
       for (int u = 0; u < units_; ++u) {
         Value*& accumulator = carried[r * units + static_cast<size_t>(u)];
         Value* next = reduction.op == ReduceOp::sum ? sum_of_product(reduction.value, u, accumulator, lanes) : nullptr;
-        if (!next) next = scalar_.combine(reduction.op, dtype, accumulator, lanes ? widened(reduction.value, u) : value(reduction.value, u));
+        if (!next)
+          next = scalar_.combine(reduction.op, dtype, accumulator, lanes ? widened(reduction.value, u) : value(reduction.value, u));
         // Column mode needs no mask: each lane has a sum of its own, and those beyond the end are not stored.
         if (mask() && !schedule_.column) next = b_.CreateSelect(mask(), next, accumulator);
         accumulator = next;
@@ -266,7 +271,8 @@ std::vector<Value*> KernelEmitter::finish_reductions(const Stage& stage, const C
   return results;
 }
 
-std::unique_ptr<llvm::Module> emit_kernel(const kernel::Kernel& kernel, const std::string& name, const Host& host, llvm::LLVMContext& context) {
+std::unique_ptr<llvm::Module> emit_kernel(const kernel::Kernel& kernel, const std::string& name, const Host& host,
+                                          llvm::LLVMContext& context) {
   const std::string broken = kernel::verify(kernel);
   DTL_CHECK(broken.empty(), "a kernel breaks its promises: {}\n{}", broken, kernel::print(kernel));
   auto module = std::make_unique<llvm::Module>(name, context);

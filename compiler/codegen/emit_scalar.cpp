@@ -18,15 +18,22 @@ namespace Intrinsic = llvm::Intrinsic;
 
 llvm::Type* ScalarEmitter::element(DType dtype) const {
   switch (dtype) {
-    case DType::f64: return b_.getDoubleTy();
-    case DType::f32: return b_.getFloatTy();
-    case DType::i64: return b_.getInt64Ty();
-    case DType::i32: return b_.getInt32Ty();
+    case DType::f64:
+      return b_.getDoubleTy();
+    case DType::f32:
+      return b_.getFloatTy();
+    case DType::i64:
+      return b_.getInt64Ty();
+    case DType::i32:
+      return b_.getInt32Ty();
     case DType::i8:
-    case DType::u8: return b_.getInt8Ty();
-    case DType::boolean: return b_.getInt1Ty();
+    case DType::u8:
+      return b_.getInt8Ty();
+    case DType::boolean:
+      return b_.getInt1Ty();
     case DType::bf16:
-    case DType::f16: break;
+    case DType::f16:
+      break;
   }
   DTL_CHECK(false, "kernels do not compute in {}", name_of(dtype));
   __builtin_unreachable();
@@ -52,16 +59,54 @@ Value* ScalarEmitter::multiply_add(Value* a, Value* b, Value* c) { return b_.Cre
 
 Value* ScalarEmitter::apply(const Instruction& it, DType from, std::span<Value* const> args) {
   switch (it.scalar) {
-    case Scalar::select: return b_.CreateSelect(args[0], args[1], args[2]);
-    case Scalar::cast: return cast(from, it.dtype, args[0]);
-    case Scalar::uniform: return uniform(it, args);
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::load: case Scalar::reduced: break;
-    case Scalar::negate: case Scalar::abs: case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt:
-    case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil:
-    case Scalar::round: case Scalar::sign: case Scalar::logical_not: case Scalar::is_nan: return unary(it, args[0]);
-    case Scalar::add: case Scalar::subtract: case Scalar::multiply: case Scalar::divide: case Scalar::power: case Scalar::maximum:
-    case Scalar::minimum: case Scalar::mod: case Scalar::floor_div: case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal:
-    case Scalar::not_equal: case Scalar::less: case Scalar::less_equal: return binary(it, from, args[0], args[1]);
+    case Scalar::select:
+      return b_.CreateSelect(args[0], args[1], args[2]);
+    case Scalar::cast:
+      return cast(from, it.dtype, args[0]);
+    case Scalar::uniform:
+      return uniform(it, args);
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::load:
+    case Scalar::reduced:
+      break;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+      return unary(it, args[0]);
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::divide:
+    case Scalar::power:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::mod:
+    case Scalar::floor_div:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+      return binary(it, from, args[0], args[1]);
   }
   DTL_CHECK(false, "`{}` is not applied to values", name_of(it.scalar));
   __builtin_unreachable();
@@ -75,28 +120,41 @@ Value* ScalarEmitter::unary(const Instruction& it, Value* x) {
   };
   const auto intrinsic = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, x); };
   switch (it.scalar) {
-    case Scalar::negate: return real ? b_.CreateFNeg(x) : b_.CreateNeg(x);
+    case Scalar::negate:
+      return real ? b_.CreateFNeg(x) : b_.CreateNeg(x);
     case Scalar::abs:
       if (real) return intrinsic(Intrinsic::fabs);
       if (it.dtype == DType::u8) return x;
       return b_.CreateBinaryIntrinsic(Intrinsic::abs, x, b_.getInt1(false));
-    case Scalar::exp: return call("exp");
-    case Scalar::log: return call("log");
-    case Scalar::log1p: return call("log1p");
-    case Scalar::sqrt: return intrinsic(Intrinsic::sqrt);
-    case Scalar::rsqrt: return b_.CreateFDiv(number(1, x), intrinsic(Intrinsic::sqrt));
-    case Scalar::tanh: return call("tanh");
+    case Scalar::exp:
+      return call("exp");
+    case Scalar::log:
+      return call("log");
+    case Scalar::log1p:
+      return call("log1p");
+    case Scalar::sqrt:
+      return intrinsic(Intrinsic::sqrt);
+    case Scalar::rsqrt:
+      return b_.CreateFDiv(number(1, x), intrinsic(Intrinsic::sqrt));
+    case Scalar::tanh:
+      return call("tanh");
     case Scalar::sigmoid: {
       // Right at both ends: exp(-x) is +inf far below zero, and 1 / inf is 0.
       const std::array args = {b_.CreateFNeg(x)};
       return b_.CreateFDiv(number(1, x), b_.CreateFAdd(number(1, x), function("exp", args)));
     }
-    case Scalar::erf: return call("erf");
-    case Scalar::sin: return call("sin");
-    case Scalar::cos: return call("cos");
-    case Scalar::floor: return intrinsic(Intrinsic::floor);
-    case Scalar::ceil: return intrinsic(Intrinsic::ceil);
-    case Scalar::round: return intrinsic(Intrinsic::roundeven);
+    case Scalar::erf:
+      return call("erf");
+    case Scalar::sin:
+      return call("sin");
+    case Scalar::cos:
+      return call("cos");
+    case Scalar::floor:
+      return intrinsic(Intrinsic::floor);
+    case Scalar::ceil:
+      return intrinsic(Intrinsic::ceil);
+    case Scalar::round:
+      return intrinsic(Intrinsic::roundeven);
     case Scalar::sign: {
       if (real) {
         Value* positive = b_.CreateSelect(b_.CreateFCmpOGT(x, number(0, x)), number(1, x), number(0, x));
@@ -107,12 +165,35 @@ Value* ScalarEmitter::unary(const Instruction& it, Value* x) {
       Value* positive = b_.CreateZExt(b_.CreateICmpSGT(x, integer(0, x)), x->getType());
       return b_.CreateSelect(b_.CreateICmpSLT(x, integer(0, x)), integer(-1, x), positive);
     }
-    case Scalar::logical_not: return b_.CreateNot(x);
-    case Scalar::is_nan: return b_.CreateFCmpUNO(x, x);
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::load: case Scalar::reduced:
-    case Scalar::add: case Scalar::subtract: case Scalar::multiply: case Scalar::divide: case Scalar::power: case Scalar::maximum:
-    case Scalar::minimum: case Scalar::mod: case Scalar::floor_div: case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal:
-    case Scalar::not_equal: case Scalar::less: case Scalar::less_equal: case Scalar::select: case Scalar::cast: case Scalar::uniform: break;
+    case Scalar::logical_not:
+      return b_.CreateNot(x);
+    case Scalar::is_nan:
+      return b_.CreateFCmpUNO(x, x);
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::load:
+    case Scalar::reduced:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::divide:
+    case Scalar::power:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::mod:
+    case Scalar::floor_div:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+    case Scalar::select:
+    case Scalar::cast:
+    case Scalar::uniform:
+      break;
   }
   __builtin_unreachable();
 }
@@ -120,16 +201,22 @@ Value* ScalarEmitter::unary(const Instruction& it, Value* x) {
 Value* ScalarEmitter::binary(const Instruction& it, DType from, Value* x, Value* y) {
   const bool real = is_float(from), natural = from == DType::u8 || from == DType::boolean;
   switch (it.scalar) {
-    case Scalar::add: return real ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
-    case Scalar::subtract: return real ? b_.CreateFSub(x, y) : b_.CreateSub(x, y);
-    case Scalar::multiply: return real ? b_.CreateFMul(x, y) : b_.CreateMul(x, y);
-    case Scalar::divide: return b_.CreateFDiv(x, y);
+    case Scalar::add:
+      return real ? b_.CreateFAdd(x, y) : b_.CreateAdd(x, y);
+    case Scalar::subtract:
+      return real ? b_.CreateFSub(x, y) : b_.CreateSub(x, y);
+    case Scalar::multiply:
+      return real ? b_.CreateFMul(x, y) : b_.CreateMul(x, y);
+    case Scalar::divide:
+      return b_.CreateFDiv(x, y);
     case Scalar::power: {
       const std::array args = {x, y};
       return function("pow", args);
     }
-    case Scalar::maximum: return larger(from, x, y, false);
-    case Scalar::minimum: return larger(from, x, y, true);
+    case Scalar::maximum:
+      return larger(from, x, y, false);
+    case Scalar::minimum:
+      return larger(from, x, y, true);
     case Scalar::mod: {
       if (!real) return whole_divide(from, x, y, true);
       // fmod is exact; the rest takes the divisor's sign.
@@ -137,18 +224,48 @@ Value* ScalarEmitter::binary(const Instruction& it, DType from, Value* x, Value*
       Value* differs = b_.CreateXor(b_.CreateFCmpOLT(rest, number(0, x)), b_.CreateFCmpOLT(y, number(0, y)));
       return b_.CreateSelect(b_.CreateAnd(b_.CreateFCmpUNE(rest, number(0, x)), differs), b_.CreateFAdd(rest, y), rest);
     }
-    case Scalar::floor_div: return real ? b_.CreateUnaryIntrinsic(Intrinsic::floor, b_.CreateFDiv(x, y)) : whole_divide(from, x, y, false);
-    case Scalar::logical_and: return b_.CreateAnd(x, y);
-    case Scalar::logical_or: return b_.CreateOr(x, y);
-    case Scalar::equal: return real ? b_.CreateFCmpOEQ(x, y) : b_.CreateICmpEQ(x, y);
-    case Scalar::not_equal: return real ? b_.CreateFCmpUNE(x, y) : b_.CreateICmpNE(x, y);
-    case Scalar::less: return real ? b_.CreateFCmpOLT(x, y) : natural ? b_.CreateICmpULT(x, y) : b_.CreateICmpSLT(x, y);
-    case Scalar::less_equal: return real ? b_.CreateFCmpOLE(x, y) : natural ? b_.CreateICmpULE(x, y) : b_.CreateICmpSLE(x, y);
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::load: case Scalar::reduced:
-    case Scalar::negate: case Scalar::abs: case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt:
-    case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil:
-    case Scalar::round: case Scalar::sign: case Scalar::logical_not: case Scalar::is_nan: case Scalar::select: case Scalar::cast:
-    case Scalar::uniform: break;
+    case Scalar::floor_div:
+      return real ? b_.CreateUnaryIntrinsic(Intrinsic::floor, b_.CreateFDiv(x, y)) : whole_divide(from, x, y, false);
+    case Scalar::logical_and:
+      return b_.CreateAnd(x, y);
+    case Scalar::logical_or:
+      return b_.CreateOr(x, y);
+    case Scalar::equal:
+      return real ? b_.CreateFCmpOEQ(x, y) : b_.CreateICmpEQ(x, y);
+    case Scalar::not_equal:
+      return real ? b_.CreateFCmpUNE(x, y) : b_.CreateICmpNE(x, y);
+    case Scalar::less:
+      return real ? b_.CreateFCmpOLT(x, y) : natural ? b_.CreateICmpULT(x, y) : b_.CreateICmpSLT(x, y);
+    case Scalar::less_equal:
+      return real ? b_.CreateFCmpOLE(x, y) : natural ? b_.CreateICmpULE(x, y) : b_.CreateICmpSLE(x, y);
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::load:
+    case Scalar::reduced:
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+    case Scalar::select:
+    case Scalar::cast:
+    case Scalar::uniform:
+      break;
   }
   __builtin_unreachable();
 }
@@ -157,7 +274,8 @@ Value* ScalarEmitter::binary(const Instruction& it, DType from, Value* x, Value*
 Value* ScalarEmitter::larger(DType dtype, Value* a, Value* b, bool smaller) {
   if (!is_float(dtype)) {
     const bool natural = dtype == DType::u8;
-    return b_.CreateBinaryIntrinsic(smaller ? (natural ? Intrinsic::umin : Intrinsic::smin) : (natural ? Intrinsic::umax : Intrinsic::smax), a, b);
+    return b_.CreateBinaryIntrinsic(smaller ? (natural ? Intrinsic::umin : Intrinsic::smin) : (natural ? Intrinsic::umax : Intrinsic::smax),
+                                    a, b);
   }
   Value* wins = smaller ? b_.CreateFCmpOLT(a, b) : b_.CreateFCmpOGT(a, b);
   return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, b_.CreateSelect(wins, a, b));
@@ -180,8 +298,10 @@ Value* ScalarEmitter::whole_divide(DType dtype, Value* a, Value* b, bool rest) {
   Value* by = safe ? b : b_.CreateSelect(b_.CreateOr(is_zero, is_minus), integer(1, b), b);
   Value* quotient = b_.CreateSDiv(a, by);
   Value* remainder = b_.CreateSub(a, b_.CreateMul(quotient, by));
-  Value* below = b_.CreateAnd(b_.CreateICmpNE(remainder, zero), b_.CreateXor(b_.CreateICmpSLT(remainder, zero), b_.CreateICmpSLT(by, zero)));
-  Value* result = rest ? b_.CreateSelect(below, b_.CreateAdd(remainder, by), remainder) : b_.CreateAdd(quotient, b_.CreateSExt(below, a->getType()));
+  Value* below =
+      b_.CreateAnd(b_.CreateICmpNE(remainder, zero), b_.CreateXor(b_.CreateICmpSLT(remainder, zero), b_.CreateICmpSLT(by, zero)));
+  Value* result =
+      rest ? b_.CreateSelect(below, b_.CreateAdd(remainder, by), remainder) : b_.CreateAdd(quotient, b_.CreateSExt(below, a->getType()));
   if (safe) return result;
   result = b_.CreateSelect(is_minus, rest ? zero : b_.CreateNeg(a), result);
   return b_.CreateSelect(is_zero, zero, result);
@@ -252,7 +372,11 @@ Value* ScalarEmitter::function(const char* name, std::span<Value* const> args) {
 Value* ScalarEmitter::call_vector(const char* name, bool wide, int width, std::span<Value* const> args) {
   const int bits = width * (wide ? 64 : 32);
   DTL_CHECK(bits == 128 || bits == 256 || bits == 512, "no vector function {} of {} lanes", name, width);
-  const std::string symbol = fmt::format("_ZGV{}N{}{}_{}{}", bits == 512 ? 'e' : bits == 256 ? 'd' : 'b', width, std::string(args.size(), 'v'), name, wide ? "" : "f");
+  const std::string symbol = fmt::format("_ZGV{}N{}{}_{}{}",
+                                         bits == 512   ? 'e'
+                                         : bits == 256 ? 'd'
+                                                       : 'b',
+                                         width, std::string(args.size(), 'v'), name, wide ? "" : "f");
   llvm::Type* type = args[0]->getType();
   llvm::Module& module = *b_.GetInsertBlock()->getModule();
   auto callee = module.getOrInsertFunction(symbol, llvm::FunctionType::get(type, std::vector<llvm::Type*>(args.size(), type), false));
@@ -265,10 +389,14 @@ Value* ScalarEmitter::call_vector(const char* name, bool wide, int width, std::s
 
 Value* ScalarEmitter::combine(ReduceOp op, DType dtype, Value* a, Value* b) {
   switch (op) {
-    case ReduceOp::sum: return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
-    case ReduceOp::product: return is_float(dtype) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
-    case ReduceOp::max: return larger(dtype, a, b, false);
-    case ReduceOp::min: return larger(dtype, a, b, true);
+    case ReduceOp::sum:
+      return is_float(dtype) ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+    case ReduceOp::product:
+      return is_float(dtype) ? b_.CreateFMul(a, b) : b_.CreateMul(a, b);
+    case ReduceOp::max:
+      return larger(dtype, a, b, false);
+    case ReduceOp::min:
+      return larger(dtype, a, b, true);
   }
   __builtin_unreachable();
 }
@@ -278,10 +406,14 @@ Value* ScalarEmitter::identity(ReduceOp op, DType dtype) {
   llvm::Type* type = element(dtype);
   const unsigned bits = type->getIntegerBitWidth();
   switch (op) {
-    case ReduceOp::sum: return llvm::ConstantInt::get(type, 0);
-    case ReduceOp::product: return llvm::ConstantInt::get(type, 1);
-    case ReduceOp::max: return llvm::ConstantInt::get(type, dtype == DType::u8 ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
-    case ReduceOp::min: return llvm::ConstantInt::get(type, dtype == DType::u8 ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
+    case ReduceOp::sum:
+      return llvm::ConstantInt::get(type, 0);
+    case ReduceOp::product:
+      return llvm::ConstantInt::get(type, 1);
+    case ReduceOp::max:
+      return llvm::ConstantInt::get(type, dtype == DType::u8 ? llvm::APInt::getMinValue(bits) : llvm::APInt::getSignedMinValue(bits));
+    case ReduceOp::min:
+      return llvm::ConstantInt::get(type, dtype == DType::u8 ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getSignedMaxValue(bits));
   }
   __builtin_unreachable();
 }

@@ -29,7 +29,8 @@ Host detect() {
 Host host(int vector_bits) {
   static const Host mine = detect();
   if (vector_bits == 0 || vector_bits == mine.vector_bits) return mine;
-  DTL_CHECK(vector_bits <= mine.vector_bits && (vector_bits == 256 || vector_bits == 128), "vectors of {} bits on a processor with {}", vector_bits, mine.vector_bits);
+  DTL_CHECK(vector_bits <= mine.vector_bits && (vector_bits == 256 || vector_bits == 128), "vectors of {} bits on a processor with {}",
+            vector_bits, mine.vector_bits);
   if (vector_bits == 256) return {"x86-64-v3", "", 256, true};
   return {"x86-64-v2", "", 128, false};
 }

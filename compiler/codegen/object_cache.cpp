@@ -4,7 +4,6 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/BLAKE3.h>
-
 #include <unistd.h>
 
 #include <atomic>
@@ -47,7 +46,9 @@ using File = std::unique_ptr<std::FILE, Close>;
 }  // namespace
 
 std::string cache_key(std::string_view kernel_text, const Host& host, int opt_level) {
-  return llvm::toHex(hash_of({kernel_text, LLVM_VERSION_STRING, host.cpu, host.features, std::to_string(host.vector_bits), std::to_string(opt_level), kCodegenVersion}), true);
+  return llvm::toHex(hash_of({kernel_text, LLVM_VERSION_STRING, host.cpu, host.features, std::to_string(host.vector_bits),
+                              std::to_string(opt_level), kCodegenVersion}),
+                     true);
 }
 
 std::optional<std::string> ObjectCache::find(const std::string& key) const {
@@ -59,7 +60,8 @@ std::optional<std::string> ObjectCache::find(const std::string& key) const {
   const auto size = std::filesystem::file_size(path(key), error);
   if (error || size < sizeof header || header.length != size - sizeof header) return std::nullopt;
   std::string object(header.length, '\0');
-  if (std::fread(object.data(), 1, object.size(), file.get()) != object.size() || hash_of({key, object}) != header.hash) return std::nullopt;
+  if (std::fread(object.data(), 1, object.size(), file.get()) != object.size() || hash_of({key, object}) != header.hash)
+    return std::nullopt;
   return object;
 }
 
@@ -73,7 +75,8 @@ void ObjectCache::put(const std::string& key, std::string_view object) const {
   {
     const File file(std::fopen(written.c_str(), "wb"));
     if (!file) return;
-    const bool whole = std::fwrite(&header, sizeof header, 1, file.get()) == 1 && std::fwrite(object.data(), 1, object.size(), file.get()) == object.size() && std::fflush(file.get()) == 0;
+    const bool whole = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
+                       std::fwrite(object.data(), 1, object.size(), file.get()) == object.size() && std::fflush(file.get()) == 0;
     if (!whole) error = std::make_error_code(std::errc::io_error);
   }
   if (!error) std::filesystem::rename(written, path(key), error);

@@ -75,7 +75,8 @@ std::optional<int64_t> Analysis::coefficient(int32_t value, int32_t loop, const 
 }
 
 Motion Analysis::motion(int32_t operand, const std::vector<int32_t>& indices, int32_t loop, const std::vector<bool>& varying) const {
-  if (std::none_of(indices.begin(), indices.end(), [&](int32_t index) { return varying[static_cast<size_t>(index)]; })) return {Motion::Kind::fixed};
+  if (std::none_of(indices.begin(), indices.end(), [&](int32_t index) { return varying[static_cast<size_t>(index)]; }))
+    return {Motion::Kind::fixed};
   const auto& dims = kernel_.operands[static_cast<size_t>(operand)].dims;
   int64_t stride = 0, unit = 1;
   bool known = true;
@@ -102,17 +103,55 @@ namespace {
 /// Cycles of one evaluation on a vector.
 double cycles_of(const Instruction& it) {
   switch (it.scalar) {
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::reduced: return 0;
-    case Scalar::load: return 1;
-    case Scalar::negate: case Scalar::abs: case Scalar::floor: case Scalar::ceil: case Scalar::round: case Scalar::logical_not:
-    case Scalar::is_nan: case Scalar::add: case Scalar::subtract: case Scalar::multiply: case Scalar::logical_and: case Scalar::logical_or:
-    case Scalar::equal: case Scalar::not_equal: case Scalar::less: case Scalar::less_equal: case Scalar::select: case Scalar::cast:
-    case Scalar::sign: case Scalar::maximum: case Scalar::minimum: return it.dtype == DType::i64 ? 0.2 : 1;  // indices, mostly
-    case Scalar::divide: case Scalar::sqrt: case Scalar::rsqrt: return 10;
-    case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin:
-    case Scalar::cos: case Scalar::power: return 20;
-    case Scalar::mod: case Scalar::floor_div: return 40;
-    case Scalar::uniform: return 100;
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::reduced:
+      return 0;
+    case Scalar::load:
+      return 1;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+    case Scalar::select:
+    case Scalar::cast:
+    case Scalar::sign:
+    case Scalar::maximum:
+    case Scalar::minimum:
+      return it.dtype == DType::i64 ? 0.2 : 1;  // indices, mostly
+    case Scalar::divide:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+      return 10;
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::power:
+      return 20;
+    case Scalar::mod:
+    case Scalar::floor_div:
+      return 40;
+    case Scalar::uniform:
+      return 100;
   }
   __builtin_unreachable();
 }
@@ -151,7 +190,8 @@ class Chooser {
       double cycles = cycles_of(it);
       if (it.scalar == Scalar::load) {
         const Motion motion = analysis_.motion(it.index, it.args, loop, varying);
-        const bool easy = motion.kind == Motion::Kind::fixed || (motion.kind == Motion::Kind::strided && (motion.stride == 1 || motion.stride == 0));
+        const bool easy =
+            motion.kind == Motion::Kind::fixed || (motion.kind == Motion::Kind::strided && (motion.stride == 1 || motion.stride == 0));
         if (!easy) cycles = 2 + lanes_ * 0.7;
       }
       result += cycles * count(analysis_[value].loops | (analysis_[value].reduced ? outer_loops() : 0), loop);

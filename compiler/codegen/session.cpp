@@ -53,7 +53,9 @@ std::vector<plan::KernelFunction> Session::add(std::vector<Object> objects) {
     wanted.add(names.back());
     expect(parts_->layer.add(parts_->kernels, llvm::MemoryBuffer::getMemBufferCopy(object.bytes, object.name)), "add a kernel");
   }
-  const auto found = expect(parts_->session->lookup({{&parts_->kernels, llvm::orc::JITDylibLookupFlags::MatchAllSymbols}}, std::move(wanted)), "link the kernels");
+  const auto found =
+      expect(parts_->session->lookup({{&parts_->kernels, llvm::orc::JITDylibLookupFlags::MatchAllSymbols}}, std::move(wanted)),
+             "link the kernels");
   std::vector<plan::KernelFunction> result;
   for (const auto& name : names) result.push_back(found.find(name)->second.getAddress().toPtr<plan::KernelFunction>());
   return result;

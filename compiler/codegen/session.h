@@ -10,7 +10,7 @@
 namespace dtl::codegen {
 
 struct Object {
-  std::string name;   ///< of its one function, not used twice in a session
+  std::string name;  ///< of its one function, not used twice in a session
   std::string bytes;
 };
 

@@ -71,8 +71,10 @@ Value* KernelEmitter::compute(int32_t id, int unit) {
   const Instruction& it = instruction(id);
   Level& level = level_of(id);
   switch (it.scalar) {
-    case Scalar::constant: return scalar_.constant(it.dtype, it.number);
-    case Scalar::size: return size(it.size);
+    case Scalar::constant:
+      return scalar_.constant(it.dtype, it.number);
+    case Scalar::size:
+      return size(it.size);
     case Scalar::reduced: {
       const auto& units = results_[static_cast<size_t>(it.index)][static_cast<size_t>(it.number)];
       return units[std::min(units.size() - 1, static_cast<size_t>(unit))];
@@ -82,14 +84,46 @@ Value* KernelEmitter::compute(int32_t id, int unit) {
       if (!varies(id)) return position;
       return at_level(level, [&] { return b_.CreateAdd(scalar_.splat(position), lane_numbers()); });
     }
-    case Scalar::load: return load(it, unit);
+    case Scalar::load:
+      return load(it, unit);
     case Scalar::begin:
-    case Scalar::negate: case Scalar::abs: case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt:
-    case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil:
-    case Scalar::round: case Scalar::sign: case Scalar::logical_not: case Scalar::is_nan: case Scalar::add: case Scalar::subtract:
-    case Scalar::multiply: case Scalar::divide: case Scalar::power: case Scalar::maximum: case Scalar::minimum: case Scalar::mod:
-    case Scalar::floor_div: case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal: case Scalar::not_equal:
-    case Scalar::less: case Scalar::less_equal: case Scalar::select: case Scalar::cast: case Scalar::uniform: break;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::divide:
+    case Scalar::power:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::mod:
+    case Scalar::floor_div:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+    case Scalar::select:
+    case Scalar::cast:
+    case Scalar::uniform:
+      break;
   }
   if (Value* result = fused(it, unit)) return result;
   std::vector<Value*> args;
@@ -139,7 +173,9 @@ Value* KernelEmitter::size(const kernel::Size& size) {
   Level& level = levels_.front();
   Value*& extent = level.values[{size.slot, 0, kSize}];
   if (!extent) {
-    extent = at_level(level, [&] { return b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), function_.getArg(1), static_cast<uint64_t>(size.slot))); });
+    extent = at_level(level, [&] {
+      return b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), function_.getArg(1), static_cast<uint64_t>(size.slot)));
+    });
   }
   if (size.scale == 1) return extent;
   return at_level(level, [&] { return b_.CreateMul(extent, b_.getInt64(static_cast<uint64_t>(size.scale))); });
@@ -148,7 +184,10 @@ Value* KernelEmitter::size(const kernel::Size& size) {
 Value* KernelEmitter::base(int32_t operand) {
   Level& level = levels_.front();
   Value*& result = level.values[{operand, 0, kBase}];
-  if (!result) result = at_level(level, [&] { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), function_.getArg(0), static_cast<uint64_t>(operand))); });
+  if (!result)
+    result = at_level(level, [&] {
+      return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), function_.getArg(0), static_cast<uint64_t>(operand)));
+    });
   return result;
 }
 
@@ -177,7 +216,8 @@ Value* KernelEmitter::address(int32_t operand, const std::vector<int32_t>& indic
   Value* offset = b_.getInt64(0);
   for (size_t d = 0; d < indices.size(); ++d) offset = b_.CreateAdd(offset, b_.CreateMul(first(indices[d], unit), stride(operand, d)));
   const DType dtype = kernel_.operands[static_cast<size_t>(operand)].dtype;
-  return b_.CreateGEP(dtype == DType::boolean ? b_.getInt8Ty() : scalar_.element(dtype), base(operand), kept_inside(offset, operand, indices));
+  return b_.CreateGEP(dtype == DType::boolean ? b_.getInt8Ty() : scalar_.element(dtype), base(operand),
+                      kept_inside(offset, operand, indices));
 }
 
 /// Of every lane.
@@ -212,7 +252,8 @@ Value* KernelEmitter::load(const Instruction& it, int unit) {
       Value* idle = is_float(it.dtype) ? llvm::ConstantFP::get(type, 1) : llvm::Constant::getNullValue(type);
       if (motion.kind == Motion::Kind::strided && motion.stride == 1) {
         Value* pointer = address(it.index, it.args, unit);
-        result = mask() ? static_cast<Value*>(b_.CreateMaskedLoad(type, pointer, align, mask(), idle)) : b_.CreateAlignedLoad(type, pointer, align);
+        result = mask() ? static_cast<Value*>(b_.CreateMaskedLoad(type, pointer, align, mask(), idle))
+                        : b_.CreateAlignedLoad(type, pointer, align);
       } else if (motion.kind == Motion::Kind::strided && motion.stride == 0) {
         result = scalar_.splat(b_.CreateAlignedLoad(element, address(it.index, it.args, unit), align));
       } else {
@@ -229,7 +270,8 @@ void KernelEmitter::store(const kernel::Store& store, int unit, Value* value) {
   const llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
   if (dtype == DType::boolean) {
     llvm::Type* byte = b_.getInt8Ty();
-    value = b_.CreateZExt(value, value->getType()->isVectorTy() ? llvm::FixedVectorType::get(byte, static_cast<unsigned>(schedule_.lanes)) : byte);
+    value = b_.CreateZExt(value,
+                          value->getType()->isVectorTy() ? llvm::FixedVectorType::get(byte, static_cast<unsigned>(schedule_.lanes)) : byte);
   }
   const Motion motion = analysis_.motion(store.operand, store.indices, lane_loop_, varying_);
   if (lane_loop_ < 0) {

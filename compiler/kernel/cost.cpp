@@ -17,14 +17,52 @@ double value_of(const Size& size, const std::vector<int64_t>& extents) {
 /// Operations of one evaluation; functions are counted by what they cost beside an addition.
 double flops_of(const Instruction& it) {
   switch (it.scalar) {
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::load: case Scalar::reduced:
-    case Scalar::cast: case Scalar::select: case Scalar::logical_not: case Scalar::logical_and: case Scalar::logical_or: return 0;
-    case Scalar::negate: case Scalar::abs: case Scalar::floor: case Scalar::ceil: case Scalar::round: case Scalar::sign: case Scalar::is_nan:
-    case Scalar::add: case Scalar::subtract: case Scalar::multiply: case Scalar::maximum: case Scalar::minimum: case Scalar::equal:
-    case Scalar::not_equal: case Scalar::less: case Scalar::less_equal: return is_float(it.dtype) || it.dtype == DType::boolean ? 1 : 0;
-    case Scalar::divide: case Scalar::mod: case Scalar::floor_div: case Scalar::sqrt: case Scalar::rsqrt: return 4;
-    case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin:
-    case Scalar::cos: case Scalar::power: case Scalar::uniform: return 20;
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::load:
+    case Scalar::reduced:
+    case Scalar::cast:
+    case Scalar::select:
+    case Scalar::logical_not:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+      return 0;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::is_nan:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+      return is_float(it.dtype) || it.dtype == DType::boolean ? 1 : 0;
+    case Scalar::divide:
+    case Scalar::mod:
+    case Scalar::floor_div:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+      return 4;
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::power:
+    case Scalar::uniform:
+      return 20;
   }
   __builtin_unreachable();
 }

@@ -7,12 +7,13 @@ namespace dtl::kernel {
 namespace {
 
 constexpr std::array<std::string_view, 42> kNames = {
-    "constant", "loop", "size", "begin", "load", "reduced",                                                           //
-    "negate", "abs", "exp", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "cos", "floor", "ceil",  //
-    "round", "sign", "logical_not", "is_nan",                                                                         //
-    "add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "mod", "floor_div",                       //
-    "logical_and", "logical_or", "equal", "not_equal", "less", "less_equal",                                          //
-    "select", "cast", "uniform",
+    "constant",    "loop",       "size",        "begin",     "load",  "reduced",  //
+    "negate",      "abs",        "exp",         "log",       "log1p", "sqrt",       "rsqrt",   "tanh", "sigmoid",
+    "erf",         "sin",        "cos",         "floor",     "ceil",                                                 //
+    "round",       "sign",       "logical_not", "is_nan",                                                            //
+    "add",         "subtract",   "multiply",    "divide",    "power", "maximum",    "minimum", "mod",  "floor_div",  //
+    "logical_and", "logical_or", "equal",       "not_equal", "less",  "less_equal",                                  //
+    "select",      "cast",       "uniform",
 };
 static_assert(kNames.size() == static_cast<size_t>(Scalar::uniform) + 1);
 

@@ -109,8 +109,12 @@ Instruction parse_instruction(Line& line) {
       break;
     }
     case Scalar::loop:
-    case Scalar::begin: result.index = line.small(); break;
-    case Scalar::size: result.size = line.size(); break;
+    case Scalar::begin:
+      result.index = line.small();
+      break;
+    case Scalar::size:
+      result.size = line.size();
+      break;
     case Scalar::load:
       result.index = line.small();
       line.expect("[");
@@ -129,12 +133,43 @@ Instruction parse_instruction(Line& line) {
       line.expect("stream");
       result.number = line.integer_number();
       break;
-    case Scalar::negate: case Scalar::abs: case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt:
-    case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf: case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil:
-    case Scalar::round: case Scalar::sign: case Scalar::logical_not: case Scalar::is_nan: case Scalar::add: case Scalar::subtract:
-    case Scalar::multiply: case Scalar::divide: case Scalar::power: case Scalar::maximum: case Scalar::minimum: case Scalar::mod:
-    case Scalar::floor_div: case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal: case Scalar::not_equal:
-    case Scalar::less: case Scalar::less_equal: case Scalar::select: case Scalar::cast: result.args = line.values(); break;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::divide:
+    case Scalar::power:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::mod:
+    case Scalar::floor_div:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+    case Scalar::select:
+    case Scalar::cast:
+      result.args = line.values();
+      break;
   }
   return result;
 }

@@ -40,7 +40,8 @@ class Verifier {
       for (const Size& dim : kernel_.operands[i].dims) size(dim, fmt::format("operand {}", i));
     }
     for (size_t i = 0; i < kernel_.loops.size(); ++i) size(kernel_.loops[i], fmt::format("loop {}", i));
-    require(kernel_.outer >= 0 && kernel_.outer <= static_cast<int32_t>(kernel_.loops.size()), "{} outer loops of {} loops", kernel_.outer, kernel_.loops.size());
+    require(kernel_.outer >= 0 && kernel_.outer <= static_cast<int32_t>(kernel_.loops.size()), "{} outer loops of {} loops", kernel_.outer,
+            kernel_.loops.size());
   }
 
   bool is_index(int32_t value) { return value >= 0 && value < static_cast<int32_t>(kernel_.body.size()); }
@@ -49,17 +50,20 @@ class Verifier {
   void same(size_t at, size_t first = 0) {
     const Instruction& instruction = kernel_.body[at];
     for (size_t k = first; k < instruction.args.size(); ++k) {
-      require(dtype(instruction.args[k]) == dtype(instruction.args[first]), "%{}: element types of `{}` differ", at, name_of(instruction.scalar));
+      require(dtype(instruction.args[k]) == dtype(instruction.args[first]), "%{}: element types of `{}` differ", at,
+              name_of(instruction.scalar));
     }
   }
   void like_result(size_t at, size_t first = 0) {
     same(at, first);
     const Instruction& instruction = kernel_.body[at];
-    require(instruction.args.size() <= first || dtype(instruction.args[first]) == instruction.dtype, "%{}: `{}` gives the type of its operands", at, name_of(instruction.scalar));
+    require(instruction.args.size() <= first || dtype(instruction.args[first]) == instruction.dtype,
+            "%{}: `{}` gives the type of its operands", at, name_of(instruction.scalar));
   }
   void arity(size_t at, size_t count) {
     const Instruction& instruction = kernel_.body[at];
-    require(instruction.args.size() == count, "%{}: `{}` takes {} operands, not {}", at, name_of(instruction.scalar), count, instruction.args.size());
+    require(instruction.args.size() == count, "%{}: `{}` takes {} operands, not {}", at, name_of(instruction.scalar), count,
+            instruction.args.size());
   }
   void indices(const std::vector<int32_t>& values, int32_t operand, const std::string& where) {
     if (operand < 0 || operand >= static_cast<int32_t>(kernel_.operands.size())) return fail("{}: there is no operand {}", where, operand);
@@ -75,7 +79,8 @@ class Verifier {
     }
     const bool uses_index = it.scalar == Scalar::loop || it.scalar == Scalar::load || it.scalar == Scalar::reduced;
     const bool uses_number = it.scalar == Scalar::constant || it.scalar == Scalar::reduced || it.scalar == Scalar::uniform;
-    require((uses_index || it.index == 0) && (uses_number || it.number == 0) && (it.scalar == Scalar::size || it.size == Size{}), "%{}: a part that `{}` does not have is set", at, name_of(it.scalar));
+    require((uses_index || it.index == 0) && (uses_number || it.number == 0) && (it.scalar == Scalar::size || it.size == Size{}),
+            "%{}: a part that `{}` does not have is set", at, name_of(it.scalar));
     if (!error_.empty()) return;
     const std::string where = fmt::format("%{}", at);
     switch (it.scalar) {
@@ -93,19 +98,38 @@ class Verifier {
         require(it.dtype == DType::i64, "{}: a size is i64", where);
         require(it.size.slot >= -1, "{} has slot {}", where, it.size.slot);  // a begin may be scaled by anything
         break;
-      case Scalar::begin: fail("{}: `begin` is for the rules of ops alone", where); break;
+      case Scalar::begin:
+        fail("{}: `begin` is for the rules of ops alone", where);
+        break;
       case Scalar::load:
         indices(it.args, it.index, where);
-        if (error_.empty()) require(kernel_.operands[static_cast<size_t>(it.index)].dtype == it.dtype, "{}: a load gives its operand's element type", where);
+        if (error_.empty())
+          require(kernel_.operands[static_cast<size_t>(it.index)].dtype == it.dtype, "{}: a load gives its operand's element type", where);
         break;
-      case Scalar::reduced: reduced(it, where); arity(at, 0); break;
-      case Scalar::negate: case Scalar::abs: case Scalar::sign:
+      case Scalar::reduced:
+        reduced(it, where);
+        arity(at, 0);
+        break;
+      case Scalar::negate:
+      case Scalar::abs:
+      case Scalar::sign:
         arity(at, 1);
         like_result(at);
         require(it.dtype != DType::boolean, "{}: `{}` takes numbers", where, name_of(it.scalar));
         break;
-      case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt: case Scalar::tanh:
-      case Scalar::sigmoid: case Scalar::erf: case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil: case Scalar::round:
+      case Scalar::exp:
+      case Scalar::log:
+      case Scalar::log1p:
+      case Scalar::sqrt:
+      case Scalar::rsqrt:
+      case Scalar::tanh:
+      case Scalar::sigmoid:
+      case Scalar::erf:
+      case Scalar::sin:
+      case Scalar::cos:
+      case Scalar::floor:
+      case Scalar::ceil:
+      case Scalar::round:
         arity(at, 1);
         like_result(at);
         require(is_float(it.dtype), "{}: `{}` takes floats", where, name_of(it.scalar));
@@ -120,23 +144,33 @@ class Verifier {
         require(it.args.empty() || is_float(dtype(it.args[0])), "{}: `{}` takes floats", where, name_of(it.scalar));
         require(it.dtype == DType::boolean, "{}: `{}` gives a bool", where, name_of(it.scalar));
         break;
-      case Scalar::add: case Scalar::subtract: case Scalar::multiply: case Scalar::maximum: case Scalar::minimum: case Scalar::mod:
+      case Scalar::add:
+      case Scalar::subtract:
+      case Scalar::multiply:
+      case Scalar::maximum:
+      case Scalar::minimum:
+      case Scalar::mod:
       case Scalar::floor_div:
         arity(at, 2);
         like_result(at);
         require(it.dtype != DType::boolean, "{}: `{}` takes numbers", where, name_of(it.scalar));
         break;
-      case Scalar::divide: case Scalar::power:
+      case Scalar::divide:
+      case Scalar::power:
         arity(at, 2);
         like_result(at);
         require(is_float(it.dtype), "{}: `{}` takes floats", where, name_of(it.scalar));
         break;
-      case Scalar::logical_and: case Scalar::logical_or:
+      case Scalar::logical_and:
+      case Scalar::logical_or:
         arity(at, 2);
         like_result(at);
         require(it.dtype == DType::boolean, "{}: `{}` takes booleans", where, name_of(it.scalar));
         break;
-      case Scalar::equal: case Scalar::not_equal: case Scalar::less: case Scalar::less_equal:
+      case Scalar::equal:
+      case Scalar::not_equal:
+      case Scalar::less:
+      case Scalar::less_equal:
         arity(at, 2);
         same(at);
         require(it.dtype == DType::boolean, "{}: `{}` gives a bool", where, name_of(it.scalar));
@@ -147,12 +181,15 @@ class Verifier {
         require(dtype(it.args[0]) == DType::boolean, "{}: a condition is a bool", where);
         like_result(at, 1);
         break;
-      case Scalar::cast: arity(at, 1); break;
+      case Scalar::cast:
+        arity(at, 1);
+        break;
       case Scalar::uniform:
         arity(at, 3);
         for (const int32_t arg : it.args) require(dtype(arg) == DType::i64, "{}: `uniform` takes i64", where);
         require(is_float(it.dtype), "{}: `uniform` gives floats", where);
-        require(it.number >= 0 && it.number < 0x1p53 && std::trunc(it.number) == it.number, "{}: stream {} is not an integer from 0 to 2^53", where, it.number);
+        require(it.number >= 0 && it.number < 0x1p53 && std::trunc(it.number) == it.number,
+                "{}: stream {} is not an integer from 0 to 2^53", where, it.number);
         break;
     }
     depend(at);
@@ -161,11 +198,13 @@ class Verifier {
   void reduced(const Instruction& it, const std::string& where) {
     if (it.index < 0 || it.index >= static_cast<int32_t>(kernel_.stages.size())) return fail("{}: there is no stage {}", where, it.index);
     const auto& reductions = kernel_.stages[static_cast<size_t>(it.index)].reductions;
-    if (it.number < 0 || it.number >= static_cast<double>(reductions.size())) return fail("{}: stage {} has no result {}", where, it.index, it.number);
+    if (it.number < 0 || it.number >= static_cast<double>(reductions.size()))
+      return fail("{}: stage {} has no result {}", where, it.index, it.number);
     const int32_t value = reductions[static_cast<size_t>(it.number)].value;
     if (!is_index(value)) return fail("stage {}: there is no %{}", it.index, value);
     const bool narrow = dtype(value) == DType::bf16 || dtype(value) == DType::f16;
-    require(it.dtype == (narrow ? DType::f32 : dtype(value)), "{}: the type of result {} of stage {} is another", where, it.number, it.index);
+    require(it.dtype == (narrow ? DType::f32 : dtype(value)), "{}: the type of result {} of stage {} is another", where, it.number,
+            it.index);
   }
 
   /// What a value needs in scope: loops as a set, and the last stage whose result it uses.
@@ -192,7 +231,8 @@ class Verifier {
       const bool open = std::find(stage.loops.begin(), stage.loops.end(), static_cast<int32_t>(l)) != stage.loops.end();
       require(!loops[l] || open, "stage {}: %{} needs loop {}, which is not in scope", at, value, l);
     }
-    require(stages_[static_cast<size_t>(value)] < static_cast<int32_t>(at), "stage {}: %{} needs the result of stage {}", at, value, stages_[static_cast<size_t>(value)]);
+    require(stages_[static_cast<size_t>(value)] < static_cast<int32_t>(at), "stage {}: %{} needs the result of stage {}", at, value,
+            stages_[static_cast<size_t>(value)]);
   }
 
   void stage(size_t at) {
@@ -200,7 +240,9 @@ class Verifier {
     for (size_t i = 0; i < stage.loops.size(); ++i) {
       const int32_t loop = stage.loops[i];
       require(loop >= kernel_.outer && loop < static_cast<int32_t>(kernel_.loops.size()), "stage {}: {} is no inner loop", at, loop);
-      require(std::find(stage.loops.begin(), stage.loops.begin() + static_cast<int64_t>(i), loop) == stage.loops.begin() + static_cast<int64_t>(i), "stage {}: loop {} twice", at, loop);
+      require(std::find(stage.loops.begin(), stage.loops.begin() + static_cast<int64_t>(i), loop) ==
+                  stage.loops.begin() + static_cast<int64_t>(i),
+              "stage {}: loop {} twice", at, loop);
     }
     require(stage.reductions.empty() != stage.stores.empty(), "stage {}: a stage either reduces or stores", at);
     if (!error_.empty()) return;
@@ -217,7 +259,8 @@ class Verifier {
       if (!error_.empty()) return;
       const Operand& operand = kernel_.operands[static_cast<size_t>(store.operand)];
       require(operand.written, "{}: operand {} is not written", where, store.operand);
-      require(operand.dtype == dtype(store.value), "{}: a {} is stored to an operand of {}", where, name_of(dtype(store.value)), name_of(operand.dtype));
+      require(operand.dtype == dtype(store.value), "{}: a {} is stored to an operand of {}", where, name_of(dtype(store.value)),
+              name_of(operand.dtype));
     }
   }
 

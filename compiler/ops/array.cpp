@@ -33,45 +33,60 @@ bool advance(std::span<const int64_t> shape, Shape& index) {
 
 double wrapped(DType dtype, int64_t value) {
   switch (dtype) {
-    case DType::i64: return static_cast<double>(value);
-    case DType::i32: return static_cast<int32_t>(value);
-    case DType::i8: return static_cast<int8_t>(value);
-    case DType::u8: return static_cast<uint8_t>(value);
-    case DType::boolean: return value != 0 ? 1 : 0;
+    case DType::i64:
+      return static_cast<double>(value);
+    case DType::i32:
+      return static_cast<int32_t>(value);
+    case DType::i8:
+      return static_cast<int8_t>(value);
+    case DType::u8:
+      return static_cast<uint8_t>(value);
+    case DType::boolean:
+      return value != 0 ? 1 : 0;
     case DType::f64:
     case DType::f32:
     case DType::bf16:
-    case DType::f16: return static_cast<double>(value);
+    case DType::f16:
+      return static_cast<double>(value);
   }
   __builtin_unreachable();
 }
 
 int64_t lowest(DType dtype) {
   switch (dtype) {
-    case DType::i32: return std::numeric_limits<int32_t>::min();
-    case DType::i8: return std::numeric_limits<int8_t>::min();
+    case DType::i32:
+      return std::numeric_limits<int32_t>::min();
+    case DType::i8:
+      return std::numeric_limits<int8_t>::min();
     case DType::u8:
-    case DType::boolean: return 0;
+    case DType::boolean:
+      return 0;
     case DType::i64:
     case DType::f64:
     case DType::f32:
     case DType::bf16:
-    case DType::f16: return std::numeric_limits<int64_t>::min();
+    case DType::f16:
+      return std::numeric_limits<int64_t>::min();
   }
   __builtin_unreachable();
 }
 
 int64_t highest(DType dtype) {
   switch (dtype) {
-    case DType::i32: return std::numeric_limits<int32_t>::max();
-    case DType::i8: return std::numeric_limits<int8_t>::max();
-    case DType::u8: return std::numeric_limits<uint8_t>::max();
-    case DType::boolean: return 1;
+    case DType::i32:
+      return std::numeric_limits<int32_t>::max();
+    case DType::i8:
+      return std::numeric_limits<int8_t>::max();
+    case DType::u8:
+      return std::numeric_limits<uint8_t>::max();
+    case DType::boolean:
+      return 1;
     case DType::i64:
     case DType::f64:
     case DType::f32:
     case DType::bf16:
-    case DType::f16: return std::numeric_limits<int64_t>::max();
+    case DType::f16:
+      return std::numeric_limits<int64_t>::max();
   }
   __builtin_unreachable();
 }
@@ -89,10 +104,14 @@ double cast_value(DType from, DType to, double value) {
 double neutral(ReduceOp op, DType dtype) {
   const bool exact = !is_float(dtype);
   switch (op) {
-    case ReduceOp::sum: return 0;
-    case ReduceOp::product: return 1;
-    case ReduceOp::max: return exact ? static_cast<double>(lowest(dtype)) : -std::numeric_limits<double>::infinity();
-    case ReduceOp::min: return exact ? static_cast<double>(highest(dtype)) : std::numeric_limits<double>::infinity();
+    case ReduceOp::sum:
+      return 0;
+    case ReduceOp::product:
+      return 1;
+    case ReduceOp::max:
+      return exact ? static_cast<double>(lowest(dtype)) : -std::numeric_limits<double>::infinity();
+    case ReduceOp::min:
+      return exact ? static_cast<double>(highest(dtype)) : std::numeric_limits<double>::infinity();
   }
   __builtin_unreachable();
 }

@@ -26,10 +26,12 @@ graph::Lower expanded_by(const char* pass) {
 graph::OpRecord gradient() {
   const TensorType loss{DType::f32, {}}, w{DType::f32, {3, 4}};
   return {
-      .signature = graph::Signature{"gradient", {"loss", "w..."}, {}, -1, "the derivative of loss by each w; the gradient pass replaces it"},
+      .signature =
+          graph::Signature{"gradient", {"loss", "w..."}, {}, -1, "the derivative of loss by each w; the gradient pass replaces it"},
       .axes = no_axes("replaced before placement"),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs&) -> Inferred {
-        if (operands[0].rank() != 0 || !is_float(operands[0].dtype)) return fail(0, "the loss of `gradient` is a float scalar, not {}", operands[0].str());
+        if (operands[0].rank() != 0 || !is_float(operands[0].dtype))
+          return fail(0, "the loss of `gradient` is a float scalar, not {}", operands[0].str());
         for (size_t k = 1; k < operands.size(); ++k) {
           if (!is_float(operands[k].dtype)) return fail(static_cast<int>(k), "`gradient` is by floats, not {}", operands[k].str());
         }
@@ -65,10 +67,14 @@ std::optional<Types> parse_types(std::string_view text) {
 
 graph::OpRecord fused() {
   const auto sample = [](std::vector<TensorType> operands, std::string results, std::string fails = {}) {
-    return graph::Sample{std::move(operands), {{"function", std::string("fused.0")}, {"results", std::move(results)}}, std::move(fails), sample_dims()};
+    return graph::Sample{
+        std::move(operands), {{"function", std::string("fused.0")}, {"results", std::move(results)}}, std::move(fails), sample_dims()};
   };
   return {
-      .signature = graph::Signature{"fused", {"x..."}, {{"function", AttrKind::text}, {"results", AttrKind::text}}, -1,
+      .signature = graph::Signature{"fused",
+                                    {"x..."},
+                                    {{"function", AttrKind::text}, {"results", AttrKind::text}},
+                                    -1,
                                     "calls a function of the graph; results are its types, `f32[2]; f32[]`"},
       .axes = no_axes("decided by its function"),
       .infer = graph::Infer([](std::span<const TensorType>, const Attrs& attrs) -> Inferred {
@@ -99,7 +105,11 @@ graph::OpRecord pin() {
     return graph::Sample{{std::move(x)}, {{"role", std::move(role)}}, std::move(fails), sample_dims()};
   };
   return {
-      .signature = graph::Signature{"pin", {"x"}, {{"role", AttrKind::text}}, 1, "x, placed as the strategy places that role: batch, weights, gradients or optimizer"},
+      .signature = graph::Signature{"pin",
+                                    {"x"},
+                                    {{"role", AttrKind::text}},
+                                    1,
+                                    "x, placed as the strategy places that role: batch, weights, gradients or optimizer"},
       .axes = same_axes(1),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs& attrs) -> Inferred {
         const std::string& role = attrs.get<std::string>("role");
@@ -107,7 +117,8 @@ graph::OpRecord pin() {
         return Types{operands[0]};
       }),
       .evaluate = graph::Evaluate{same_value, {}},
-      .gradient = by_rule([](graph::GradientContext& context) { return std::vector<std::optional<graph::ValueId>>{context.cotangents[0]}; }),
+      .gradient =
+          by_rule([](graph::GradientContext& context) { return std::vector<std::optional<graph::ValueId>>{context.cotangents[0]}; }),
       .placements = linear(Linear::joint),
       .lower = graph::Lower(same_memory),
       .samples =
@@ -146,7 +157,9 @@ graph::OpRecord local_share() {
     return graph::Sample{{std::move(x)}, {}, std::move(fails), {{"batch", 5}, {types::share_of("batch"), 5}}};
   };
   return {
-      .signature = graph::Signature{"local_share", {"x"}, {}, 1, "into a per-replica region: this replica's part of a batch, or the whole of anything else"},
+      .signature =
+          graph::Signature{
+              "local_share", {"x"}, {}, 1, "into a per-replica region: this replica's part of a batch, or the whole of anything else"},
       .axes = no_axes("a change of view"),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs&) -> Inferred {
         TensorType result = operands[0];
@@ -175,7 +188,8 @@ graph::OpRecord local_share() {
               sample({DType::f32, {2, 3}}),
               sample({DType::f64, {}}),
               sample({DType::f64, {3, kBatch}}, "the share of batch in f64[3, batch] is not known"),
-              sample({DType::f64, {kBatch * Dim(2)}}, "the share of " + (kBatch * Dim(2)).str() + " in " + TensorType{DType::f64, {kBatch * Dim(2)}}.str() + " is not known"),
+              sample({DType::f64, {kBatch * Dim(2)}}, "the share of " + (kBatch * Dim(2)).str() + " in " +
+                                                          TensorType{DType::f64, {kBatch * Dim(2)}}.str() + " is not known"),
           },
   };
 }
@@ -185,12 +199,15 @@ graph::OpRecord reduce_varying() {
     return graph::Sample{{std::move(x)}, {{"op", op}}, std::move(fails), sample_dims()};
   };
   return {
-      .signature = graph::Signature{"reduce_varying", {"x"}, {{"op", AttrKind::reduce_op}}, 1, "out of a per-replica region: all replicas' values combined"},
+      .signature =
+          graph::Signature{
+              "reduce_varying", {"x"}, {{"op", AttrKind::reduce_op}}, 1, "out of a per-replica region: all replicas' values combined"},
       .axes = no_axes("a change of view"),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs&) -> Inferred {
         if (auto error = refuse_dtype(Domain::numbers, "reduce_varying", operands[0].dtype, 0)) return Unexpected{*error};
         for (const Dim& dim : operands[0].dims) {
-          if (!dim.is_constant()) return fail(0, "`reduce` combines values of one shape, but {} differs between replicas", operands[0].str());
+          if (!dim.is_constant())
+            return fail(0, "`reduce` combines values of one shape, but {} differs between replicas", operands[0].str());
         }
         return Types{operands[0]};
       }),

@@ -77,7 +77,8 @@ graph::Infer same_types(std::string op, Domain domain, std::vector<std::string> 
     }
     for (const std::string& name : dims) {
       const auto dim = attrs.get<int64_t>(name);
-      if (dim < 0 || dim >= static_cast<int64_t>(operands[0].rank())) return fail(0, "dimension {} of `{}` is outside {}", dim, op, operands[0].str());
+      if (dim < 0 || dim >= static_cast<int64_t>(operands[0].rank()))
+        return fail(0, "dimension {} of `{}` is outside {}", dim, op, operands[0].str());
     }
     return Types(operands.begin(), operands.end());
   };
@@ -115,7 +116,11 @@ graph::OpRecord all_reduce() {
   graph::Sample bucketed = sample({{DType::f32, {3}}, {DType::f32, {2, 2}}}, ReduceOp::sum, 0);
   bucketed.attrs.set("bucket", int64_t{1});
   return record({
-      .signature = {"all_reduce", {"x..."}, {kOp, kAxis, {"bucket", AttrKind::integer, true}}, -1, "every member gets the combination of all members' values"},
+      .signature = {"all_reduce",
+                    {"x..."},
+                    {kOp, kAxis, {"bucket", AttrKind::integer, true}},
+                    -1,
+                    "every member gets the combination of all members' values"},
       .domain = Domain::numbers,
       .dims = {},
       .evaluate =
@@ -125,10 +130,12 @@ graph::OpRecord all_reduce() {
       .rows = [](const graph::PlacementContext& context) -> std::vector<PlacementRow> {
         const size_t n = context.operands.size();
         const std::vector<Placement> result(n, Placement::broadcast());
-        return {{std::vector(n, Placement::partial(context.attrs.get<ReduceOp>("op"))), result}, {std::vector(n, Placement::varying()), result}};
+        return {{std::vector(n, Placement::partial(context.attrs.get<ReduceOp>("op"))), result},
+                {std::vector(n, Placement::varying()), result}};
       },
       .samples = {sample({{DType::f64, {5, 3}}}, ReduceOp::sum, 0), bucketed, sample({{DType::f64, {kBatch}}}, ReduceOp::max, 0),
-                  sample({{DType::f32, {}}}, ReduceOp::min, 0), sample({{DType::f64, {4}}}, ReduceOp::product, 0), sample({{DType::i64, {0}}}, ReduceOp::sum, 0),
+                  sample({{DType::f32, {}}}, ReduceOp::min, 0), sample({{DType::f64, {4}}}, ReduceOp::product, 0),
+                  sample({{DType::i64, {0}}}, ReduceOp::sum, 0),
                   sample({{DType::f64, {2}}}, ReduceOp::sum, -1, "mesh axis -1 of `all_reduce` does not exist"),
                   sample({{DType::boolean, {2}}}, ReduceOp::sum, 0, "`all_reduce` takes numbers, not bool"),
                   sample({}, ReduceOp::sum, 0, "`all_reduce` takes at least 1 operand, not 0")},
@@ -149,9 +156,11 @@ graph::OpRecord reduce_scatter() {
             return shared_out(context, dim_of(attrs, "dim"), members.size(), [&](size_t) -> const Array& { return whole; });
           },
       .rows = [](const graph::PlacementContext& context) -> std::vector<PlacementRow> {
-        return {{{Placement::partial(context.attrs.get<ReduceOp>("op"))}, {Placement::split(static_cast<int>(context.attrs.get<int64_t>("dim")))}}};
+        return {{{Placement::partial(context.attrs.get<ReduceOp>("op"))},
+                 {Placement::split(static_cast<int>(context.attrs.get<int64_t>("dim")))}}};
       },
-      .samples = {sample({DType::f64, {5, 3}}, ReduceOp::sum, 0), sample({DType::f32, {2, 7}}, ReduceOp::max, 1), sample({DType::f64, {0}}, ReduceOp::sum, 0),
+      .samples = {sample({DType::f64, {5, 3}}, ReduceOp::sum, 0), sample({DType::f32, {2, 7}}, ReduceOp::max, 1),
+                  sample({DType::f64, {0}}, ReduceOp::sum, 0),
                   sample({DType::f64, {5, 3}}, ReduceOp::sum, 2, "dimension 2 of `reduce_scatter` is outside f64[5, 3]")},
   });
 }
@@ -171,8 +180,8 @@ graph::OpRecord all_gather() {
       .rows = [](const graph::PlacementContext& context) -> std::vector<PlacementRow> {
         return {{{Placement::split(static_cast<int>(context.attrs.get<int64_t>("dim")))}, {Placement::broadcast()}}};
       },
-      .samples = {sample({DType::f64, {5, 3}}, 0), sample({DType::f32, {2, 7}}, 1), sample({DType::boolean, {kBatch}}, 0), sample({DType::f64, {0, 2}}, 0),
-                  sample({DType::f64, {}}, 0, "dimension 0 of `all_gather` is outside f64[]")},
+      .samples = {sample({DType::f64, {5, 3}}, 0), sample({DType::f32, {2, 7}}, 1), sample({DType::boolean, {kBatch}}, 0),
+                  sample({DType::f64, {0, 2}}, 0), sample({DType::f64, {}}, 0, "dimension 0 of `all_gather` is outside f64[]")},
   });
 }
 
@@ -181,7 +190,11 @@ graph::OpRecord all_to_all() {
     return graph::Sample{{std::move(x)}, {{"axis", int64_t{0}}, {"from", from}, {"to", to}}, std::move(fails), sample_dims()};
   };
   return record({
-      .signature = {"all_to_all", {"x"}, {kAxis, {"from", AttrKind::integer}, {"to", AttrKind::integer}}, 1, "parts along one dimension become parts along another"},
+      .signature = {"all_to_all",
+                    {"x"},
+                    {kAxis, {"from", AttrKind::integer}, {"to", AttrKind::integer}},
+                    1,
+                    "parts along one dimension become parts along another"},
       .domain = Domain::any,
       .dims = {"from", "to"},
       .evaluate =

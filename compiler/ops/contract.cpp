@@ -2,8 +2,8 @@
 #include "compiler/ops/array.h"
 #include "compiler/ops/elementwise.h"
 #include "compiler/ops/family.h"
-#include "compiler/ops/letters.h"
 #include "compiler/ops/formula.h"
+#include "compiler/ops/letters.h"
 
 namespace dtl::ops {
 namespace {
@@ -133,7 +133,10 @@ std::vector<graph::Sample> matmul_samples() {
 
 graph::OpRecord matmul() {
   return {
-      .signature = graph::Signature{"matmul", {"a", "b"}, {{"transpose_a", AttrKind::boolean, true}, {"transpose_b", AttrKind::boolean, true}}, 1,
+      .signature = graph::Signature{"matmul",
+                                    {"a", "b"},
+                                    {{"transpose_a", AttrKind::boolean, true}, {"transpose_b", AttrKind::boolean, true}},
+                                    1,
                                     "product of matrices, for each index of the leading dimensions; a transpose is of the last two"},
       .axes = axes_by(matmul_axes, [](const Attrs&) { return ReduceOp::sum; }),
       .infer = graph::Infer(matmul_infer),

@@ -22,12 +22,17 @@ graph::OpRecord constant() {
     return graph::Sample{{}, {{"value", value}, {"dtype", dtype}, {"shape", std::move(shape)}}, std::move(fails), sample_dims()};
   };
   return {
-      .signature = graph::Signature{"constant", {}, {{"value", AttrKind::number}, {"dtype", AttrKind::dtype}, {"shape", AttrKind::dims}}, 1, "one number in every place"},
+      .signature = graph::Signature{"constant",
+                                    {},
+                                    {{"value", AttrKind::number}, {"dtype", AttrKind::dtype}, {"shape", AttrKind::dims}},
+                                    1,
+                                    "one number in every place"},
       .axes = axes_by(shape_axes),
       .infer = graph::Infer([](std::span<const TensorType>, const Attrs& attrs) -> Inferred {
         const double value = attrs.get<double>("value");
         const TensorType type{attrs.get<DType>("dtype"), attrs.get<Dims>("shape")};
-        const bool whole = std::floor(value) == value && value >= static_cast<double>(lowest(type.dtype)) && value <= static_cast<double>(highest(type.dtype));
+        const bool whole = std::floor(value) == value && value >= static_cast<double>(lowest(type.dtype)) &&
+                           value <= static_cast<double>(highest(type.dtype));
         if (!is_float(type.dtype) && !whole) return fail(-1, "{} holds no {}", name_of(type.dtype), value);
         return Types{type};
       }),
@@ -73,7 +78,10 @@ graph::OpRecord size() {
     return graph::Sample{{}, {{"dim", std::move(dim)}, {"dtype", dtype}}, std::move(fails), {{"batch", 5}, {types::share_of("batch"), 2}}};
   };
   return {
-      .signature = graph::Signature{"size", {}, {{"dim", AttrKind::dims}, {"dtype", AttrKind::dtype}}, 1,
+      .signature = graph::Signature{"size",
+                                    {},
+                                    {{"dim", AttrKind::dims}, {"dtype", AttrKind::dtype}},
+                                    1,
                                     "the value of a dimension: a run-time one's global count, a share's own"},
       .axes = no_axes("a scalar"),
       .infer = graph::Infer([](std::span<const TensorType>, const Attrs& attrs) -> Inferred {
@@ -121,7 +129,11 @@ graph::OpRecord iota() {
     return graph::Sample{{}, {{"shape", std::move(shape)}, {"axis", axis}, {"dtype", dtype}}, std::move(fails), sample_dims()};
   };
   return {
-      .signature = graph::Signature{"iota", {}, {{"shape", AttrKind::dims}, {"axis", AttrKind::integer}, {"dtype", AttrKind::dtype}}, 1, "each element's index along the axis"},
+      .signature = graph::Signature{"iota",
+                                    {},
+                                    {{"shape", AttrKind::dims}, {"axis", AttrKind::integer}, {"dtype", AttrKind::dtype}},
+                                    1,
+                                    "each element's index along the axis"},
       .axes = axes_by(shape_axes),
       .infer = graph::Infer([](std::span<const TensorType>, const Attrs& attrs) -> Inferred {
         const TensorType type{attrs.get<DType>("dtype"), attrs.get<Dims>("shape")};
@@ -135,7 +147,8 @@ graph::OpRecord iota() {
                                     size_t at = 0;
                                     each_index(result.shape, [&](const Shape& index) {
                                       const int64_t value = context.result_offsets[0][axis] + index[axis];
-                                      result.data[at++] = is_integer(result.dtype) ? wrapped(result.dtype, value) : static_cast<double>(value);
+                                      result.data[at++] =
+                                          is_integer(result.dtype) ? wrapped(result.dtype, value) : static_cast<double>(value);
                                     });
                                     return std::vector<Array>{std::move(result)};
                                   },

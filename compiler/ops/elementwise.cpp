@@ -20,7 +20,8 @@ std::optional<graph::InferError> refuse_difference(const std::string& op, const 
   if (a.dtype != b.dtype) {
     return graph::InferError{fmt::format("element types of `{}` differ: {} and {}", op, name_of(a.dtype), name_of(b.dtype)), operand};
   }
-  if (a.dims != b.dims) return graph::InferError{fmt::format("shapes of `{}` differ: {} and {}", op, types::str(a.dims), types::str(b.dims)), operand};
+  if (a.dims != b.dims)
+    return graph::InferError{fmt::format("shapes of `{}` differ: {} and {}", op, types::str(a.dims), types::str(b.dims)), operand};
   return std::nullopt;
 }
 

@@ -80,28 +80,45 @@ Cotangents share_by(const Formula& f, const BinaryOperands& o, ValueId first_win
 }
 Cotangents d_maximum(const Formula& f, const BinaryOperands& o) { return share_by(f, o, f.less(o.b, o.a)); }
 Cotangents d_minimum(const Formula& f, const BinaryOperands& o) { return share_by(f, o, f.less(o.a, o.b)); }
-Cotangents d_mod(const Formula& f, const BinaryOperands& o) { return {o.g, f.negate(f.multiply(o.g, f.builder.add("floor_div", {o.a, o.b})))}; }
+Cotangents d_mod(const Formula& f, const BinaryOperands& o) {
+  return {o.g, f.negate(f.multiply(o.g, f.builder.add("floor_div", {o.a, o.b})))};
+}
 
 constexpr Domain kNumbers = Domain::numbers, kBooleans = Domain::booleans;
 constexpr auto kNone = std::nullopt;
 
 const BinaryRow kRows[] = {
-    {"add", Scalar::add, kNumbers, false, Linear::joint, kNone, [](double a, double b) { return a + b; }, add_wrapping, d_add, -2, 2, "a + b"},
-    {"subtract", Scalar::subtract, kNumbers, false, Linear::joint, kNone, [](double a, double b) { return a - b; }, subtract_wrapping, d_subtract, -2, 2, "a − b"},
-    {"multiply", Scalar::multiply, kNumbers, false, Linear::each, kNone, [](double a, double b) { return a * b; }, multiply_wrapping, d_multiply, -2, 2, "a · b"},
+    {"add", Scalar::add, kNumbers, false, Linear::joint, kNone, [](double a, double b) { return a + b; }, add_wrapping, d_add, -2, 2,
+     "a + b"},
+    {"subtract", Scalar::subtract, kNumbers, false, Linear::joint, kNone, [](double a, double b) { return a - b; }, subtract_wrapping,
+     d_subtract, -2, 2, "a − b"},
+    {"multiply", Scalar::multiply, kNumbers, false, Linear::each, kNone, [](double a, double b) { return a * b; }, multiply_wrapping,
+     d_multiply, -2, 2, "a · b"},
     // Linear in a, but said to be none, so that a mean's sum is reduced before it is divided.
-    {"divide", Scalar::divide, Domain::floats, false, Linear::none, kNone, [](double a, double b) { return a / b; }, nullptr, d_divide, 0.5, 2, "a / b"},
-    {"power", Scalar::power, Domain::floats, false, Linear::none, kNone, [](double a, double b) { return std::pow(a, b); }, nullptr, d_power, 0.5, 2, "a to the power b"},
-    {"maximum", Scalar::maximum, kNumbers, false, Linear::none, ReduceOp::max, larger, nullptr, d_maximum, -2, 2, "the larger; NaN stays; where both are equal each gets half the gradient"},
-    {"minimum", Scalar::minimum, kNumbers, false, Linear::none, ReduceOp::min, smaller, nullptr, d_minimum, -2, 2, "the smaller; NaN stays; where both are equal each gets half the gradient"},
-    {"mod", Scalar::mod, kNumbers, false, Linear::none, kNone, mod_float, mod_whole, d_mod, 0.5, 4, "the rest of floor division, with the sign of b; an integer mod 0 is 0"},
-    {"floor_div", Scalar::floor_div, kNumbers, false, Linear::none, kNone, [](double a, double b) { return std::floor(a / b); }, floor_div_whole, nullptr, 0.5, 4, "a / b rounded down; an integer by 0 is 0"},
-    {"logical_and", Scalar::logical_and, kBooleans, true, Linear::none, kNone, [](double a, double b) { return truth(a != 0 && b != 0); }, nullptr, nullptr, 0, 2, "a and b"},
-    {"logical_or", Scalar::logical_or, kBooleans, true, Linear::none, kNone, [](double a, double b) { return truth(a != 0 || b != 0); }, nullptr, nullptr, 0, 2, "a or b"},
-    {"equal", Scalar::equal, Domain::any, true, Linear::none, kNone, [](double a, double b) { return truth(a == b); }, nullptr, nullptr, -2, 2, "a = b; NaN equals nothing"},
-    {"not_equal", Scalar::not_equal, Domain::any, true, Linear::none, kNone, [](double a, double b) { return truth(a != b); }, nullptr, nullptr, -2, 2, "a ≠ b"},
-    {"less", Scalar::less, kNumbers, true, Linear::none, kNone, [](double a, double b) { return truth(a < b); }, nullptr, nullptr, -2, 2, "a < b"},
-    {"less_equal", Scalar::less_equal, kNumbers, true, Linear::none, kNone, [](double a, double b) { return truth(a <= b); }, nullptr, nullptr, -2, 2, "a ≤ b"},
+    {"divide", Scalar::divide, Domain::floats, false, Linear::none, kNone, [](double a, double b) { return a / b; }, nullptr, d_divide, 0.5,
+     2, "a / b"},
+    {"power", Scalar::power, Domain::floats, false, Linear::none, kNone, [](double a, double b) { return std::pow(a, b); }, nullptr,
+     d_power, 0.5, 2, "a to the power b"},
+    {"maximum", Scalar::maximum, kNumbers, false, Linear::none, ReduceOp::max, larger, nullptr, d_maximum, -2, 2,
+     "the larger; NaN stays; where both are equal each gets half the gradient"},
+    {"minimum", Scalar::minimum, kNumbers, false, Linear::none, ReduceOp::min, smaller, nullptr, d_minimum, -2, 2,
+     "the smaller; NaN stays; where both are equal each gets half the gradient"},
+    {"mod", Scalar::mod, kNumbers, false, Linear::none, kNone, mod_float, mod_whole, d_mod, 0.5, 4,
+     "the rest of floor division, with the sign of b; an integer mod 0 is 0"},
+    {"floor_div", Scalar::floor_div, kNumbers, false, Linear::none, kNone, [](double a, double b) { return std::floor(a / b); },
+     floor_div_whole, nullptr, 0.5, 4, "a / b rounded down; an integer by 0 is 0"},
+    {"logical_and", Scalar::logical_and, kBooleans, true, Linear::none, kNone, [](double a, double b) { return truth(a != 0 && b != 0); },
+     nullptr, nullptr, 0, 2, "a and b"},
+    {"logical_or", Scalar::logical_or, kBooleans, true, Linear::none, kNone, [](double a, double b) { return truth(a != 0 || b != 0); },
+     nullptr, nullptr, 0, 2, "a or b"},
+    {"equal", Scalar::equal, Domain::any, true, Linear::none, kNone, [](double a, double b) { return truth(a == b); }, nullptr, nullptr, -2,
+     2, "a = b; NaN equals nothing"},
+    {"not_equal", Scalar::not_equal, Domain::any, true, Linear::none, kNone, [](double a, double b) { return truth(a != b); }, nullptr,
+     nullptr, -2, 2, "a ≠ b"},
+    {"less", Scalar::less, kNumbers, true, Linear::none, kNone, [](double a, double b) { return truth(a < b); }, nullptr, nullptr, -2, 2,
+     "a < b"},
+    {"less_equal", Scalar::less_equal, kNumbers, true, Linear::none, kNone, [](double a, double b) { return truth(a <= b); }, nullptr,
+     nullptr, -2, 2, "a ≤ b"},
 };
 
 double value_of(const BinaryRow& row, DType operands, double a, double b) {
@@ -130,8 +147,10 @@ std::vector<graph::Sample> samples(const BinaryRow& row) {
   result.push_back({{{dtype, {2, 3}}, {dtype, {3}}}, {}, fmt::format("shapes of `{}` differ: [2, 3] and [3]", row.name)});
   result.push_back({{{dtype, {Dim::symbol("batch")}}, {dtype, {3}}}, {}, fmt::format("shapes of `{}` differ: [batch] and [3]", row.name)});
   result.push_back({{{dtype, {2}}}, {}, fmt::format("`{}` takes 2 operands, not 1", row.name)});
-  if (row.domain == Domain::floats) result.push_back({{{DType::i64, {2}}, {DType::i64, {2}}}, {}, fmt::format("`{}` takes floats, not i64", row.name)});
-  if (row.domain == Domain::booleans) result.push_back({{{DType::f32, {2}}, {DType::f32, {2}}}, {}, fmt::format("`{}` takes booleans, not f32", row.name)});
+  if (row.domain == Domain::floats)
+    result.push_back({{{DType::i64, {2}}, {DType::i64, {2}}}, {}, fmt::format("`{}` takes floats, not i64", row.name)});
+  if (row.domain == Domain::booleans)
+    result.push_back({{{DType::f32, {2}}, {DType::f32, {2}}}, {}, fmt::format("`{}` takes booleans, not f32", row.name)});
   return result;
 }
 
@@ -144,7 +163,9 @@ graph::OpRecord record(const BinaryRow& row) {
   }
   graph::PlacementRule placements = linear(row.linear);
   if (row.keeps) {
-    placements.extra = [op = *row.keeps](const graph::PlacementContext&) { return std::vector<graph::PlacementRow>{partial_row(2, {0, 1}, op)}; };
+    placements.extra = [op = *row.keeps](const graph::PlacementContext&) {
+      return std::vector<graph::PlacementRow>{partial_row(2, {0, 1}, op)};
+    };
   }
   return {
       .signature = graph::Signature{row.name, {"a", "b"}, {}, 1, row.doc},

@@ -20,7 +20,8 @@ std::vector<graph::Sample> select_samples() {
   result.push_back({{{DType::f32, {6}}, {DType::i64, {6}}, {DType::i64, {6}}}, {}, "the condition of `select` is a bool, not f32"});
   result.push_back({{{DType::boolean, {6}}, {DType::i64, {6}}, {DType::f32, {6}}}, {}, "element types of `select` differ: i64 and f32"});
   result.push_back({{{DType::boolean, {6}}, {DType::i64, {6}}, {DType::i64, {5}}}, {}, "shapes of `select` differ: [6] and [5]"});
-  result.push_back({{{DType::boolean, {}}, {DType::i64, {6}}, {DType::i64, {6}}}, {}, "the condition of `select` has shape [], its choices [6]"});
+  result.push_back(
+      {{{DType::boolean, {}}, {DType::i64, {6}}, {DType::i64, {6}}}, {}, "the condition of `select` has shape [], its choices [6]"});
   return result;
 }
 
@@ -32,7 +33,8 @@ graph::OpRecord select() {
         if (operands[0].dtype != DType::boolean) return fail(0, "the condition of `select` is a bool, not {}", name_of(operands[0].dtype));
         if (auto error = refuse_difference("select", operands[1], operands[2], 2)) return Unexpected{*error};
         if (operands[0].dims != operands[1].dims) {
-          return fail(0, "the condition of `select` has shape {}, its choices {}", types::str(operands[0].dims), types::str(operands[1].dims));
+          return fail(0, "the condition of `select` has shape {}, its choices {}", types::str(operands[0].dims),
+                      types::str(operands[1].dims));
         }
         return Types{operands[1]};
       }),
@@ -51,8 +53,11 @@ graph::OpRecord select() {
       }),
       // Additive in both choices together.
       .placements = graph::PlacementRule{graph::Linear::none,
-                                         [](const graph::PlacementContext&) { return std::vector<graph::PlacementRow>{partial_row(3, {1, 2}, ReduceOp::sum)}; }},
-      .lower = graph::Lower([](const graph::LowerContext& context) -> graph::Lowering { return elementwise_rule(context, Scalar::select); }),
+                                         [](const graph::PlacementContext&) {
+                                           return std::vector<graph::PlacementRow>{partial_row(3, {1, 2}, ReduceOp::sum)};
+                                         }},
+      .lower =
+          graph::Lower([](const graph::LowerContext& context) -> graph::Lowering { return elementwise_rule(context, Scalar::select); }),
       .samples = select_samples(),
   };
 }
@@ -80,8 +85,13 @@ std::vector<graph::Sample> cast_samples() {
 
 graph::OpRecord cast() {
   return {
-      .signature = graph::Signature{"cast", {"x"}, {{"to", graph::AttrKind::dtype}}, 1,
-                                    "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0"},
+      .signature =
+          graph::Signature{
+              "cast",
+              {"x"},
+              {{"to", graph::AttrKind::dtype}},
+              1,
+              "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0"},
       .axes = same_axes(1),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs& attrs) -> Inferred {
         return Types{{attrs.get<DType>("to"), operands[0].dims}};

@@ -60,7 +60,8 @@ const UnaryRow kRows[] = {
     {"abs", Scalar::abs, kFloats, kSame, Linear::none, [](double x) { return std::fabs(x); }, d_abs, -2, 2, "|x|; its gradient at 0 is 0"},
     {"exp", Scalar::exp, kFloats, kSame, Linear::none, [](double x) { return std::exp(x); }, d_exp, -2, 2, "e to the power x"},
     {"log", Scalar::log, kFloats, kSame, Linear::none, [](double x) { return std::log(x); }, d_log, 0.2, 4, "the natural logarithm"},
-    {"log1p", Scalar::log1p, kFloats, kSame, Linear::none, [](double x) { return std::log1p(x); }, d_log1p, -0.8, 4, "log(1 + x), exact near 0"},
+    {"log1p", Scalar::log1p, kFloats, kSame, Linear::none, [](double x) { return std::log1p(x); }, d_log1p, -0.8, 4,
+     "log(1 + x), exact near 0"},
     {"sqrt", Scalar::sqrt, kFloats, kSame, Linear::none, [](double x) { return std::sqrt(x); }, d_sqrt, 0.2, 4, "the square root"},
     {"rsqrt", Scalar::rsqrt, kFloats, kSame, Linear::none, [](double x) { return 1 / std::sqrt(x); }, d_rsqrt, 0.2, 4, "1 / sqrt(x)"},
     {"tanh", Scalar::tanh, kFloats, kSame, Linear::none, [](double x) { return std::tanh(x); }, d_tanh, -2, 2, "the hyperbolic tangent"},
@@ -68,12 +69,15 @@ const UnaryRow kRows[] = {
     {"erf", Scalar::erf, kFloats, kSame, Linear::none, [](double x) { return std::erf(x); }, d_erf, -2, 2, "the error function"},
     {"sin", Scalar::sin, kFloats, kSame, Linear::none, [](double x) { return std::sin(x); }, d_sin, -4, 4, "the sine"},
     {"cos", Scalar::cos, kFloats, kSame, Linear::none, [](double x) { return std::cos(x); }, d_cos, -4, 4, "the cosine"},
-    {"floor", Scalar::floor, kFloats, kSame, Linear::none, [](double x) { return std::floor(x); }, nullptr, -4, 4, "the next integer below"},
+    {"floor", Scalar::floor, kFloats, kSame, Linear::none, [](double x) { return std::floor(x); }, nullptr, -4, 4,
+     "the next integer below"},
     {"ceil", Scalar::ceil, kFloats, kSame, Linear::none, [](double x) { return std::ceil(x); }, nullptr, -4, 4, "the next integer above"},
     {"round", Scalar::round, kFloats, kSame, Linear::none, round_even, nullptr, -4, 4, "the nearest integer, halves to even"},
     {"sign", Scalar::sign, kFloats, kSame, Linear::none, sign, nullptr, -2, 2, "−1, 0 or 1; NaN stays"},
-    {"logical_not", Scalar::logical_not, Domain::booleans, kSame, Linear::none, [](double x) { return x != 0 ? 0.0 : 1.0; }, nullptr, 0, 2, "not x"},
-    {"is_nan", Scalar::is_nan, kFloats, DType::boolean, Linear::none, [](double x) { return std::isnan(x) ? 1.0 : 0.0; }, nullptr, -2, 2, "is x not a number?"},
+    {"logical_not", Scalar::logical_not, Domain::booleans, kSame, Linear::none, [](double x) { return x != 0 ? 0.0 : 1.0; }, nullptr, 0, 2,
+     "not x"},
+    {"is_nan", Scalar::is_nan, kFloats, DType::boolean, Linear::none, [](double x) { return std::isnan(x) ? 1.0 : 0.0; }, nullptr, -2, 2,
+     "is x not a number?"},
 };
 
 std::vector<graph::Sample> samples(const UnaryRow& row) {
@@ -114,7 +118,8 @@ graph::OpRecord record(const UnaryRow& row) {
                                     Array result = zeros(context.result_types[0].dtype, operands[0].shape);
                                     for (size_t i = 0; i < result.data.size(); ++i) {
                                       const double value = row.value(operands[0].data[i]);
-                                      result.data[i] = is_integer(result.dtype) ? wrapped(result.dtype, static_cast<int64_t>(value)) : value;
+                                      result.data[i] =
+                                          is_integer(result.dtype) ? wrapped(result.dtype, static_cast<int64_t>(value)) : value;
                                     }
                                     return std::vector<Array>{std::move(result)};
                                   },

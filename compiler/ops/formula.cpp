@@ -16,7 +16,9 @@ ValueId Formula::divide(ValueId a, ValueId b) const { return builder.add("divide
 ValueId Formula::scaled(double factor, ValueId x) const { return multiply(filled(factor, x), x); }
 ValueId Formula::less(ValueId a, ValueId b) const { return builder.add("less", {a, b}); }
 ValueId Formula::equal(ValueId a, ValueId b) const { return builder.add("equal", {a, b}); }
-ValueId Formula::select(ValueId condition, ValueId then, ValueId otherwise) const { return builder.add("select", {condition, then, otherwise}); }
+ValueId Formula::select(ValueId condition, ValueId then, ValueId otherwise) const {
+  return builder.add("select", {condition, then, otherwise});
+}
 ValueId Formula::cast(ValueId x, DType to) const { return builder.add("cast", {x}, {{"to", to}}); }
 ValueId Formula::broadcast(ValueId x, std::vector<types::Dim> shape, std::vector<int64_t> dims) const {
   return builder.add("broadcast", {x}, {{"shape", std::move(shape)}, {"dims", std::move(dims)}});

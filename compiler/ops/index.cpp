@@ -56,7 +56,8 @@ std::vector<Array> gather_evaluate(const graph::EvaluateContext&, const Attrs&, 
   const int64_t width = count(row_shape);
   for (size_t k = 0; k < i.data.size(); ++k) {
     const int64_t row = kept_inside(i.data[k], x.shape[0]);
-    for (int64_t c = 0; c < width; ++c) result.data[k * static_cast<size_t>(width) + static_cast<size_t>(c)] = x.data[static_cast<size_t>(row * width + c)];
+    for (int64_t c = 0; c < width; ++c)
+      result.data[k * static_cast<size_t>(width) + static_cast<size_t>(c)] = x.data[static_cast<size_t>(row * width + c)];
   }
   return {std::move(result)};
 }
@@ -97,11 +98,14 @@ graph::OpRecord gather() {
       .evaluate = graph::Evaluate{gather_evaluate, {}},
       .gradient = by_rule([](graph::GradientContext& context) {
         const Dims rows = {context.builder.type(context.operands[0]).dims[0]};
-        return Cotangents{context.builder.add("scatter_add", {context.operands[1], *context.cotangents[0]}, {{"size", rows}}), std::nullopt};
+        return Cotangents{context.builder.add("scatter_add", {context.operands[1], *context.cotangents[0]}, {{"size", rows}}),
+                          std::nullopt};
       }),
       // Linear in the table.
       .placements = graph::PlacementRule{Linear::none,
-                                         [](const graph::PlacementContext&) { return std::vector<graph::PlacementRow>{partial_row(2, {0}, ReduceOp::sum)}; }},
+                                         [](const graph::PlacementContext&) {
+                                           return std::vector<graph::PlacementRow>{partial_row(2, {0}, ReduceOp::sum)};
+                                         }},
       .lower = graph::Lower(gather_lower),
       .samples = gather_samples(),
   };
@@ -180,7 +184,9 @@ std::vector<graph::Sample> scatter_samples() {
 
 graph::OpRecord scatter_add() {
   return {
-      .signature = graph::Signature{"scatter_add", {"i", "u"}, {{"size", AttrKind::dims}}, 1, "a table of zeros to whose row i each update is added"},
+      .signature =
+          graph::Signature{
+              "scatter_add", {"i", "u"}, {{"size", AttrKind::dims}}, 1, "a table of zeros to whose row i each update is added"},
       .axes = axes_by(scatter_axes, [](const Attrs&) { return ReduceOp::sum; }),
       .infer = graph::Infer(scatter_infer),
       .evaluate = graph::Evaluate{scatter_evaluate, {}},
@@ -189,7 +195,9 @@ graph::OpRecord scatter_add() {
       }),
       // Linear in the updates.
       .placements = graph::PlacementRule{Linear::none,
-                                         [](const graph::PlacementContext&) { return std::vector<graph::PlacementRow>{partial_row(2, {1}, ReduceOp::sum)}; }},
+                                         [](const graph::PlacementContext&) {
+                                           return std::vector<graph::PlacementRow>{partial_row(2, {1}, ReduceOp::sum)};
+                                         }},
       .lower = graph::Lower(scatter_lower),
       .samples = scatter_samples(),
   };

@@ -65,7 +65,12 @@ std::vector<graph::Sample> uniform_samples() {
   const TensorType scalar{DType::i64, {}};
   std::vector<graph::Sample> result;
   const auto add = [&](std::vector<TensorType> operands, Dims shape, int64_t stream, DType dtype, std::string fails = {}) {
-    result.push_back({std::move(operands), {{"shape", std::move(shape)}, {"stream", stream}, {"dtype", dtype}}, std::move(fails), sample_dims(), 0, 1000});
+    result.push_back({std::move(operands),
+                      {{"shape", std::move(shape)}, {"stream", stream}, {"dtype", dtype}},
+                      std::move(fails),
+                      sample_dims(),
+                      0,
+                      1000});
   };
   add({scalar, scalar}, {batch, 3}, 7, DType::f64);
   add({scalar, scalar}, {4, batch}, 7, DType::f32);
@@ -81,9 +86,14 @@ std::vector<graph::Sample> uniform_samples() {
 
 graph::OpRecord uniform() {
   return {
-      .signature = graph::Signature{"uniform", {"seed", "step"}, {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}}, 1,
+      .signature = graph::Signature{"uniform",
+                                    {"seed", "step"},
+                                    {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}},
+                                    1,
                                     "numbers in [0, 1) by seed, stream, step and global index, whoever makes them"},
-      .axes = axes_by([](const graph::AxesContext& context) { return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())}); }),
+      .axes = axes_by([](const graph::AxesContext& context) {
+        return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())});
+      }),
       .infer = graph::Infer(uniform_infer),
       .evaluate = graph::Evaluate{uniform_evaluate, {}},
       .gradient = graph::Gradient(graph::Zero{}),

@@ -87,8 +87,10 @@ Cotangents reduce_gradient(graph::GradientContext& context) {
   const Ints axes = context.attrs.get<Ints>("axes"), kept = kept_axes(type.rank(), axes);
   const std::function<ValueId(ValueId)> spread = [&](ValueId value) { return f.broadcast(value, type.dims, kept); };
   switch (context.attrs.get<ReduceOp>("op")) {
-    case ReduceOp::sum: return {spread(g)};
-    case ReduceOp::product: return {product_cotangent(f, x, g, axes, spread)};
+    case ReduceOp::sum:
+      return {spread(g)};
+    case ReduceOp::product:
+      return {product_cotangent(f, x, g, axes, spread)};
     case ReduceOp::max:
     case ReduceOp::min: {
       // Equal winners share equally.
@@ -150,8 +152,12 @@ std::vector<graph::Sample> reduce_samples() {
 
 graph::OpRecord reduce() {
   return {
-      .signature = graph::Signature{"reduce", {"x"}, {{"op", AttrKind::reduce_op}, {"axes", AttrKind::ints}}, 1,
-                                    "combines over the axes, which rise, and drops them; winners of max and min share the gradient equally"},
+      .signature =
+          graph::Signature{"reduce",
+                           {"x"},
+                           {{"op", AttrKind::reduce_op}, {"axes", AttrKind::ints}},
+                           1,
+                           "combines over the axes, which rise, and drops them; winners of max and min share the gradient equally"},
       .axes = axes_by(reduce_axes, [](const Attrs& attrs) { return attrs.get<ReduceOp>("op"); }),
       .infer = graph::Infer(reduce_infer),
       .evaluate = graph::Evaluate{reduce_evaluate, {}},
@@ -247,7 +253,11 @@ std::vector<graph::Sample> argmax_samples() {
 
 graph::OpRecord argmax() {
   return {
-      .signature = graph::Signature{"argmax", {"x"}, {{"axis", AttrKind::integer}}, 1, "the index of the largest along the axis, i64; the first of equals; a NaN is largest"},
+      .signature = graph::Signature{"argmax",
+                                    {"x"},
+                                    {{"axis", AttrKind::integer}},
+                                    1,
+                                    "the index of the largest along the axis, i64; the first of equals; a NaN is largest"},
       .axes = axes_by(argmax_axes),
       .infer = graph::Infer(argmax_infer),
       .evaluate = graph::Evaluate{argmax_evaluate, {}},

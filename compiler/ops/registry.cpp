@@ -14,8 +14,8 @@ using graph::OpRecord;
 /// The explicit list. A new family is one line here; a new op is one record in its family's file.
 std::vector<OpRecord> records() {
   std::vector<OpRecord> all;
-  for (auto* family : {elementwise_unary, elementwise_binary, elementwise_others, reductions, contractions, shape_ops, slice_ops, index_ops, creation_ops,
-                       random_ops, collectives, calls}) {
+  for (auto* family : {elementwise_unary, elementwise_binary, elementwise_others, reductions, contractions, shape_ops, slice_ops, index_ops,
+                       creation_ops, random_ops, collectives, calls}) {
     for (OpRecord& record : family()) {
       record.infer.value = checked(*record.signature, std::move(record.infer.value));
       all.push_back(std::move(record));
@@ -29,15 +29,24 @@ std::vector<OpRecord> records() {
 std::string_view word(graph::AttrKind kind) {
   using graph::AttrKind;
   switch (kind) {
-    case AttrKind::boolean: return "boolean";
-    case AttrKind::integer: return "integer";
-    case AttrKind::number: return "number";
-    case AttrKind::text: return "text";
-    case AttrKind::ints: return "ints";
-    case AttrKind::dtype: return "dtype";
-    case AttrKind::reduce_op: return "reduce_op";
-    case AttrKind::dims: return "dims";
-    case AttrKind::placements: return "placements";
+    case AttrKind::boolean:
+      return "boolean";
+    case AttrKind::integer:
+      return "integer";
+    case AttrKind::number:
+      return "number";
+    case AttrKind::text:
+      return "text";
+    case AttrKind::ints:
+      return "ints";
+    case AttrKind::dtype:
+      return "dtype";
+    case AttrKind::reduce_op:
+      return "reduce_op";
+    case AttrKind::dims:
+      return "dims";
+    case AttrKind::placements:
+      return "placements";
   }
   __builtin_unreachable();
 }
@@ -82,9 +91,14 @@ std::string row_text(const graph::PlacementRow& row) {
 std::string placement_text(const OpRecord& op, const graph::Sample& sample, const std::vector<types::TensorType>& results) {
   std::string text;
   switch (op.placements->linear) {
-    case graph::Linear::none: break;
-    case graph::Linear::joint: text = "joint"; break;
-    case graph::Linear::each: text = "each"; break;
+    case graph::Linear::none:
+      break;
+    case graph::Linear::joint:
+      text = "joint";
+      break;
+    case graph::Linear::each:
+      text = "each";
+      break;
   }
   if (op.placements->extra) {
     const int mesh_axis = op.evaluate->collective ? static_cast<int>(sample.attrs.get<int64_t>("axis")) : 0;
@@ -125,8 +139,8 @@ std::string ops_table() {
   for (const OpRecord& op : table().records()) {
     const graph::Sample& sample = op.samples->front();
     const auto results = (*op.infer)(sample.operands, sample.attrs);
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", signature_text(*op.signature), cell(op.signature->doc), axes_text(op, sample), gradient_text(op),
-                        placement_text(op, sample, *results), lowering_text(op, sample, *results));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", signature_text(*op.signature), cell(op.signature->doc), axes_text(op, sample),
+                        gradient_text(op), placement_text(op, sample, *results), lowering_text(op, sample, *results));
   }
   return text;
 }

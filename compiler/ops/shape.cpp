@@ -31,10 +31,13 @@ Inferred broadcast_infer(std::span<const TensorType> operands, const Attrs& attr
   const Ints& dims = attrs.get<Ints>("dims");
   if (dims.size() != x.rank()) return fail(0, "`broadcast` places {} dimensions, but its operand is {}", dims.size(), x.str());
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0 || dims[i] >= static_cast<int64_t>(shape.size())) return fail(0, "dimension {} of `broadcast` is outside {}", dims[i], types::str(shape));
+    if (dims[i] < 0 || dims[i] >= static_cast<int64_t>(shape.size()))
+      return fail(0, "dimension {} of `broadcast` is outside {}", dims[i], types::str(shape));
     if (i > 0 && dims[i] <= dims[i - 1]) return fail(0, "the dims of `broadcast` do not rise: {} after {}", dims[i], dims[i - 1]);
     const Dim& becomes = shape[static_cast<size_t>(dims[i])];
-    if (x.dims[i] != becomes) return fail(0, "`broadcast` of {} to {}: dimension {} is {}, not {}", x.str(), types::str(shape), dims[i], becomes.str(), x.dims[i].str());
+    if (x.dims[i] != becomes)
+      return fail(0, "`broadcast` of {} to {}: dimension {} is {}, not {}", x.str(), types::str(shape), dims[i], becomes.str(),
+                  x.dims[i].str());
   }
   return Types{{x.dtype, shape}};
 }
@@ -98,7 +101,10 @@ std::vector<graph::Sample> broadcast_samples() {
 
 graph::OpRecord broadcast() {
   return {
-      .signature = graph::Signature{"broadcast", {"x"}, {{"shape", AttrKind::dims}, {"dims", AttrKind::ints}}, 1,
+      .signature = graph::Signature{"broadcast",
+                                    {"x"},
+                                    {{"shape", AttrKind::dims}, {"dims", AttrKind::ints}},
+                                    1,
                                     "repeats along new dimensions: operand dimension i becomes dimension dims[i] of shape"},
       .axes = axes_by(broadcast_axes),
       .infer = graph::Infer(broadcast_infer),
@@ -137,7 +143,8 @@ Inferred reshape_infer(std::span<const TensorType> operands, const Attrs& attrs)
   const TensorType result{operands[0].dtype, attrs.get<Dims>("shape")};
   const Dim from = operands[0].elements(), to = result.elements();
   if (from != to) {
-    return fail(0, "`reshape` of {} to {} changes the number of elements: {} and {}", operands[0].str(), types::str(result.dims), from.str(), to.str());
+    return fail(0, "`reshape` of {} to {} changes the number of elements: {} and {}", operands[0].str(), types::str(result.dims),
+                from.str(), to.str());
   }
   return Types{result};
 }
@@ -159,7 +166,8 @@ std::vector<graph::Sample> reshape_samples() {
 
 graph::OpRecord reshape() {
   return {
-      .signature = graph::Signature{"reshape", {"x"}, {{"shape", AttrKind::dims}}, 1, "the same elements in row-major order under another shape"},
+      .signature =
+          graph::Signature{"reshape", {"x"}, {{"shape", AttrKind::dims}}, 1, "the same elements in row-major order under another shape"},
       .axes = axes_by(reshape_axes),
       .infer = graph::Infer(reshape_infer),
       .evaluate = graph::Evaluate{[](const graph::EvaluateContext& context, const Attrs&, std::span<const Array> operands) {
@@ -243,12 +251,15 @@ std::vector<graph::Sample> transpose_samples() {
 
 graph::OpRecord transpose() {
   return {
-      .signature = graph::Signature{"transpose", {"x"}, {{"permutation", AttrKind::ints}}, 1, "dimension i of the result is dimension permutation[i] of x"},
+      .signature =
+          graph::Signature{
+              "transpose", {"x"}, {{"permutation", AttrKind::ints}}, 1, "dimension i of the result is dimension permutation[i] of x"},
       .axes = axes_by(transpose_axes),
       .infer = graph::Infer(transpose_infer),
       .evaluate = graph::Evaluate{transpose_evaluate, {}},
       .gradient = by_rule([](graph::GradientContext& context) {
-        return Cotangents{context.builder.add("transpose", {*context.cotangents[0]}, {{"permutation", inverse(context.attrs.get<Ints>("permutation"))}})};
+        return Cotangents{
+            context.builder.add("transpose", {*context.cotangents[0]}, {{"permutation", inverse(context.attrs.get<Ints>("permutation"))}})};
       }),
       .placements = graph::PlacementRule{Linear::joint, copies_keep_partial},
       .lower = graph::Lower(transpose_lower),

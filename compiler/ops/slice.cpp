@@ -31,7 +31,9 @@ std::string window_axes(const std::vector<Dim>& operand, const std::vector<Dim>&
   return axes_text({from}, {to});
 }
 
-std::string window_rule(const graph::AxesContext& context) { return window_axes(context.operands[0].dims, context.attrs.get<Dims>("shape")); }
+std::string window_rule(const graph::AxesContext& context) {
+  return window_axes(context.operands[0].dims, context.attrs.get<Dims>("shape"));
+}
 
 /// Is [start, start + part) inside [0, whole), whatever the symbols are? They are counts, never below 0.
 bool inside(int64_t start, const Dim& part, const Dim& whole) {
@@ -106,13 +108,16 @@ std::vector<graph::Sample> slice_samples() {
 
 graph::OpRecord slice() {
   return {
-      .signature = graph::Signature{"slice", {"x"}, {{"starts", AttrKind::ints}, {"shape", AttrKind::dims}}, 1, "the part of that shape that begins at `starts`"},
+      .signature =
+          graph::Signature{
+              "slice", {"x"}, {{"starts", AttrKind::ints}, {"shape", AttrKind::dims}}, 1, "the part of that shape that begins at `starts`"},
       .axes = axes_by(window_rule),
       .infer = graph::Infer(slice_infer),
       .evaluate = graph::Evaluate{slice_evaluate, {}},
       .gradient = by_rule([](graph::GradientContext& context) {
         const std::vector<Dim> dims = context.builder.type(context.operands[0]).dims;
-        return Cotangents{context.builder.add("pad", {*context.cotangents[0]}, {{"before", context.attrs.get<Ints>("starts")}, {"shape", dims}})};
+        return Cotangents{
+            context.builder.add("pad", {*context.cotangents[0]}, {{"before", context.attrs.get<Ints>("starts")}, {"shape", dims}})};
       }),
       .placements = linear(Linear::joint),
       .lower = graph::Lower(slice_lower),
@@ -198,13 +203,16 @@ std::vector<graph::Sample> pad_samples() {
 
 graph::OpRecord pad() {
   return {
-      .signature = graph::Signature{"pad", {"x"}, {{"before", AttrKind::ints}, {"shape", AttrKind::dims}}, 1, "x placed at `before` in zeros of that shape"},
+      .signature =
+          graph::Signature{
+              "pad", {"x"}, {{"before", AttrKind::ints}, {"shape", AttrKind::dims}}, 1, "x placed at `before` in zeros of that shape"},
       .axes = axes_by(window_rule),
       .infer = graph::Infer(pad_infer),
       .evaluate = graph::Evaluate{pad_evaluate, {}},
       .gradient = by_rule([](graph::GradientContext& context) {
         const std::vector<Dim> dims = context.builder.type(context.operands[0]).dims;
-        return Cotangents{context.builder.add("slice", {*context.cotangents[0]}, {{"starts", context.attrs.get<Ints>("before")}, {"shape", dims}})};
+        return Cotangents{
+            context.builder.add("slice", {*context.cotangents[0]}, {{"starts", context.attrs.get<Ints>("before")}, {"shape", dims}})};
       }),
       .placements = linear(Linear::joint),
       .lower = graph::Lower(pad_lower),
@@ -240,11 +248,13 @@ Inferred concat_infer(std::span<const TensorType> operands, const Attrs& attrs) 
     TensorType as_first = operands[k];
     if (as_first.rank() == result.rank()) as_first.dims[static_cast<size_t>(axis)] = operands[0].dims[static_cast<size_t>(axis)];
     if (as_first.dims != operands[0].dims) {
-      return fail(operand, "shapes of `concat` differ outside axis {}: {} and {}", axis, types::str(operands[0].dims), types::str(operands[k].dims));
+      return fail(operand, "shapes of `concat` differ outside axis {}: {} and {}", axis, types::str(operands[0].dims),
+                  types::str(operands[k].dims));
     }
     // Later operands begin at a place that the kernel and the gradient's slices state as a number.
     const Dim& before = operands[k - 1].dims[static_cast<size_t>(axis)];
-    if (!before.is_constant()) return fail(operand - 1, "only the last operand of `concat` may have a size that varies along axis {}: {}", axis, before.str());
+    if (!before.is_constant())
+      return fail(operand - 1, "only the last operand of `concat` may have a size that varies along axis {}: {}", axis, before.str());
     Dim& size = result.dims[static_cast<size_t>(axis)];
     size = size + operands[k].dims[static_cast<size_t>(axis)];
   }

@@ -213,7 +213,6 @@ bool Evaluator::accept_named(Value& value, const TypeExpr& type, bool hyper) {
   if (name == "model") return value.is(ValueKind::declared) && value.closure->decl->kind == syntax::DeclKind::model;
   if (name == "dataset") return value.is(ValueKind::declared) && value.closure->decl->kind == syntax::DeclKind::dataset;
   if (name == "dtype") return value.is(ValueKind::dtype);
-  if (name == "placement") return value.is(ValueKind::placement);
   if (name == "update") return value.is(ValueKind::update);
   if (name == "axes") {
     if (value.is(ValueKind::list)) return std::all_of(value.items->begin(), value.items->end(), [](const Value& v) { return v.is(ValueKind::integer); });
@@ -228,7 +227,7 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
   if (!value.ok()) return false;
   static const std::vector<std::string> names = {"int",  "float",    "bool",  "string",      "size",  "duration", "percent",   "count",  "devices",
                                                  "any",  "schedule", "model", "initializer", "layer", "function", "optimizer", "update", "strategy",
-                                                 "none", "dataset",  "dtype", "placement",   "axes",  "shape"};
+                                                 "none", "dataset",  "dtype", "axes",        "shape"};
   switch (type.kind) {
     case TypeKind::named: {
       // A bare `bool` is a flag; `bool[]` is a tensor.

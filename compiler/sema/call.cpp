@@ -202,7 +202,6 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
         case DeclKind::optimizer: {
           Closure closure;
           closure.decl = &decl;
-          closure.library = callee.closure->library;
           closure.scope = bind_hyper(decl, args, range);
           if (!closure.scope) return {};
           return Value::of_closure(decl.kind == DeclKind::layer ? ValueKind::recipe : ValueKind::optimizer, std::move(closure)).at(range);
@@ -241,7 +240,6 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
     case ValueKind::tensor:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::placement:
     case ValueKind::update: break;
   }
   auto reported = reporter_.report(range, diag::not_callable, shown(callee));

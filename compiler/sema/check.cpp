@@ -20,7 +20,6 @@ struct Session {
   Session(const Library& library, const graph::OpTable& ops, const Options& options, source::Sink& sink)
       : reporter(sink), emitter(ops, reporter), evaluator(emitter, reporter, program, options) {
     for (const auto& ast : library) reporter.add_library(ast->file);
-    evaluator.library_globals.library = true;
     evaluator.file_globals.outer = &evaluator.library_globals;
     for (const auto& ast : library) {
       for (const Decl* decl : ast->decls) evaluator.library_globals.decls.emplace(decl->name.text, decl);

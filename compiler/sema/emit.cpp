@@ -244,7 +244,6 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
     case ValueKind::pending:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::placement:
     case ValueKind::update: break;
   }
   reporter_->report(operand.range, diag::needs_tensor, std::string(user), describe(v));

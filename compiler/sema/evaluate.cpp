@@ -59,7 +59,6 @@ bool Evaluator::is_callable(const Value& value) const {
     case ValueKind::tensor:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::placement:
     case ValueKind::update: return false;
   }
   return false;
@@ -98,7 +97,6 @@ Value Evaluator::declared(const Decl& decl) {
   if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return declared_[&decl] = {};
   Closure closure;
   closure.decl = &decl;
-  closure.library = in_library(decl);
   Value value = Value::of_closure(ValueKind::declared, std::move(closure)).at(decl.name.range);
   Scope* root = in_library(decl) ? library_root : file_root;
   if (decl.value) entered.insert(&decl);

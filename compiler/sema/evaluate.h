@@ -58,7 +58,6 @@ struct OptimizerFrame {
 /// What `minimize` and `report` write to: the training step, or nothing.
 struct StepFrame {
   std::vector<std::pair<std::string, source::Range>> reported;
-  bool evaluation = false;
 };
 
 class Evaluator {

@@ -28,7 +28,6 @@ class Reporter {
    private:
     Reporter* reporter_;
   };
-  size_t depth() const { return calls_.size(); }
 
   template <class... Args>
   source::Reported report(source::Range range, const source::Diag<Args...>& diag, const std::type_identity_t<Args>&... args) {

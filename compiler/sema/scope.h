@@ -15,7 +15,6 @@ namespace dtl::sema {
 struct Globals {
   std::unordered_map<std::string, const syntax::Decl*> decls;
   const Globals* outer = nullptr;  ///< the library, for a file
-  bool library = false;
 
   const syntax::Decl* find(const std::string& name) const;
 };

@@ -83,26 +83,28 @@ class StrategyReader {
     return false;
   }
 
+  /// 1 after a report.
+  int64_t axis_size(const std::string& name, const Value& value, Range range) {
+    if (!value.ok()) return 1;
+    if (value.is(ValueKind::word)) return evaluator_.options().devices;
+    const auto size = evaluator_.integer(value, range, "the mesh axis `" + name + "`");
+    constexpr int64_t kMost = 4096;
+    if (!size) return 1;
+    if (*size < 1) {
+      auto reported = reporter_.report(range, diag::no_devices, name, *size);
+      if (value.origin.known() && value.origin != range && !reporter_.in_library(value.origin)) reported.note(value.origin, fmt::format("{} comes from here", *size));
+      reported.help("the smallest is 1; `all` takes every device of this machine");
+      return 1;
+    }
+    if (*size <= kMost) return *size;
+    reporter_.report(range, diag::too_many_devices, name, *size, kMost);
+    return 1;
+  }
+
   void read_mesh(const Expr& expr) {
     static constexpr std::string_view kWords[] = {"all"};
-    const auto axis = [&](const std::string& name, const Value& value, Range range) {
-      if (!value.ok()) return;
-      const int64_t all = evaluator_.options().devices;
-      const auto size = value.is(ValueKind::word) ? std::optional(all) : evaluator_.integer(value, range, "the mesh axis `" + name + "`");
-      if (!size) return;
-      if (*size < 1) {
-        auto reported = reporter_.report(range, diag::no_devices, name, *size);
-        if (value.origin.known() && value.origin != range && !reporter_.in_library(value.origin)) reported.note(value.origin, fmt::format("{} comes from here", *size));
-        reported.help("the smallest is 1; `all` takes every device of this machine");
-        return;
-      }
-      constexpr int64_t kMost = 4096;
-      if (*size > kMost) {
-        reporter_.report(range, diag::too_many_devices, name, *size, kMost);
-        return;
-      }
-      result_.mesh.axes.push_back({name, *size});
-    };
+    // An axis of a wrong size is an axis all the same: placements may name it.
+    const auto axis = [&](const std::string& name, const Value& value, Range range) { result_.mesh.axes.push_back({name, axis_size(name, value, range)}); };
     if (expr.kind == ExprKind::record) {
       for (const syntax::Argument& argument : expr.arguments) {
         if (!argument.name || !argument.value) continue;
@@ -138,9 +140,6 @@ class StrategyReader {
     if (std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), word) != std::end(kLaterPlacements)) {
       reporter_.report(expr.range, diag::not_supported_yet, fmt::format("`{} = {}`", role, text_of(expr)));
       return std::nullopt;
-    }
-    if (expr.kind == ExprKind::name) {
-      if (Binding* binding = scope_->find(expr.name); binding && binding->value.is(ValueKind::placement)) return binding->value.placements;
     }
     auto reported = reporter_.report(expr.range, diag::not_a_placement, role, text_of(expr));
     if (auto near = nearest(word, {"broadcast", "split"})) {
@@ -279,10 +278,6 @@ class StrategyReader {
 };
 
 }  // namespace
-
-bool is_placement_word(std::string_view name) {
-  return name == "broadcast" || name == "split" || std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), name) != std::end(kLaterPlacements);
-}
 
 const std::vector<std::string>& strategy_fields() {
   static const std::vector<std::string> fields = {"mesh", "batch", "weights", "gradients", "optimizer", "update", "communication"};

@@ -8,8 +8,7 @@ namespace dtl::sema {
 /// A `strategy` value, or an error after a report.
 Value evaluate_strategy(Evaluator& evaluator, const syntax::Decl& decl, const Args& args, source::Range range);
 
-/// Words that stand for placements in a strategy's fields, and the names of its fields: for name resolution.
-bool is_placement_word(std::string_view name);
+/// The names of a strategy's fields.
 const std::vector<std::string>& strategy_fields();
 
 }  // namespace dtl::sema

@@ -120,7 +120,6 @@ std::string describe(const Value& value) {
     case ValueKind::pending: return fmt::format("the initialiser `{}`", value.closure->decl->name.text);
     case ValueKind::optimizer: return fmt::format("the optimizer `{}`", value.closure->decl->name.text);
     case ValueKind::strategy: return fmt::format("the strategy `{}`", value.strategy->name);
-    case ValueKind::placement: return "a placement";
     case ValueKind::update: return fmt::format("the update `{}`", value.text);
   }
   return {};

@@ -57,7 +57,6 @@ enum class ValueKind : uint8_t {
   pending,            ///< an initialiser that waits for its shape
   optimizer,          ///< an optimizer with its hyperparameters
   strategy,
-  placement,
   update,             ///< how the weights agree: `text` = periodic, asynchronous, …
 };
 
@@ -68,7 +67,6 @@ struct Closure {
   const Builtin* builtin = nullptr;
   Scope* scope = nullptr;        ///< of a lambda: where it was written; else the bound hyperparameters
   std::shared_ptr<Instance> instance;  ///< of a let-bound layer
-  bool library = false;
 };
 
 struct Value {
@@ -84,7 +82,6 @@ struct Value {
   std::shared_ptr<const std::vector<std::string>> names;  ///< of a record
   std::shared_ptr<const Closure> closure;
   std::shared_ptr<const types::Strategy> strategy;
-  types::Placements placements;
   source::Range origin;  ///< where it was written: the file, `--set`, or a default
 
   bool ok() const { return kind != ValueKind::error; }

@@ -1,9 +1,9 @@
 // The Jit around the kernels: one function a text, the disk cache and what may be wrong with it, threads, printed code.
-#include <catch2/catch.hpp>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -39,10 +39,10 @@ struct Folder {
 
 /// out[i] = x[i] + number.
 plan::KernelEntry adding(double number) {
-  return {fmt::format("add {}", number),
-          fmt::format("operand 0 f32[$0]\noperand 1 f32[$0] written\nouter 0 $0\n%0 = loop i64 0\n%1 = load f32 0[%0]\n%2 = constant f32 {:.1f}\n%3 = add f32 %1, %2\nstage []\n"
-                      "  store 1[%0] %3\n",
-                      number)};
+  return {fmt::format("add {}", number), fmt::format("operand 0 f32[$0]\noperand 1 f32[$0] written\nouter 0 $0\n%0 = loop i64 0\n%1 = load "
+                                                     "f32 0[%0]\n%2 = constant f32 {:.1f}\n%3 = add f32 %1, %2\nstage []\n"
+                                                     "  store 1[%0] %3\n",
+                                                     number)};
 }
 
 float run(plan::KernelFunction function, float x) {
@@ -100,7 +100,8 @@ TEST_CASE("the second process finds what the first has compiled") {
 TEST_CASE("other vectors and other levels are other files") {
   const Folder folder;
   compile_one(folder.path);
-  for (const JitOptions& other : {JitOptions{.cache_directory = folder.path.string(), .opt_level = 1}, JitOptions{.cache_directory = folder.path.string(), .vector_bits = 128}}) {
+  for (const JitOptions& other : {JitOptions{.cache_directory = folder.path.string(), .opt_level = 1},
+                                  JitOptions{.cache_directory = folder.path.string(), .vector_bits = 128}}) {
     Jit jit(other);
     CHECK(run(jit.compile({adding(1)})[0], 4) == 5);
     CHECK(jit.stats().compiled == 1);
@@ -113,7 +114,8 @@ TEST_CASE("a damaged file is a miss, and is written anew") {
   compile_one(folder.path);
   const fs::path file = folder.files()[0];
   const std::string whole = contents(file);
-  std::vector<std::string> damaged = {"", "dtl", whole.substr(0, 31), whole.substr(0, whole.size() - 1), whole + "x", std::string(whole.size(), '\0')};
+  std::vector<std::string> damaged = {
+      "", "dtl", whole.substr(0, 31), whole.substr(0, whole.size() - 1), whole + "x", std::string(whole.size(), '\0')};
   for (const size_t at : {size_t{0}, size_t{9}, size_t{20}, size_t{40}, whole.size() / 2, whole.size() - 1}) {
     damaged.push_back(whole);
     damaged.back()[at] = static_cast<char>(damaged.back()[at] ^ 1);
@@ -205,8 +207,10 @@ TEST_CASE("threads and processes share a cache directory") {
 }
 
 TEST_CASE("every level of optimisation gives the same bits") {
-  const std::string text = "operand 0 f32[$0, 21]\noperand 1 f32[$0] written\nouter 0 $0\ninner 1 21\n%0 = loop i64 0\n%1 = loop i64 1\n%2 = load f32 0[%0, %1]\n%3 = exp f32 %2\n"
-                           "%4 = multiply f32 %3, %2\n%5 = reduced f32 0.0\n%6 = tanh f32 %5\nstage [1]\n  reduce sum %4\nstage []\n  store 1[%0] %6\n";
+  const std::string text =
+      "operand 0 f32[$0, 21]\noperand 1 f32[$0] written\nouter 0 $0\ninner 1 21\n%0 = loop i64 0\n%1 = loop i64 1\n%2 = load f32 0[%0, "
+      "%1]\n%3 = exp f32 %2\n"
+      "%4 = multiply f32 %3, %2\n%5 = reduced f32 0.0\n%6 = tanh f32 %5\nstage [1]\n  reduce sum %4\nstage []\n  store 1[%0] %6\n";
   std::set<std::string> results;
   for (int level = 0; level <= 3; ++level) {
     Jit jit({.opt_level = level});
@@ -230,7 +234,8 @@ TEST_CASE("code is printed under the kernel's name") {
 TEST_CASE("the default cache directory follows the environment") {
   const auto set = [](const char* name, const char* value) { value ? ::setenv(name, value, 1) : ::unsetenv(name); };
   std::map<std::string, std::optional<std::string>> before;
-  for (const char* name : {"DTL_CACHE", "XDG_CACHE_HOME", "HOME"}) before[name] = std::getenv(name) ? std::optional<std::string>(std::getenv(name)) : std::nullopt;
+  for (const char* name : {"DTL_CACHE", "XDG_CACHE_HOME", "HOME"})
+    before[name] = std::getenv(name) ? std::optional<std::string>(std::getenv(name)) : std::nullopt;
   set("DTL_CACHE", "/one");
   set("XDG_CACHE_HOME", "/two");
   set("HOME", "/three");

@@ -95,7 +95,8 @@ stage []
   store 1[%0, %1] %2
 )";
   for (const char* type : {"f32", "f64", "i64", "u8", "bool"}) {
-    for (const int64_t n : {0, 1, 5, 23}) check_kernel(with(transposed, type), {n}, kExact, [](size_t, int64_t i) { return static_cast<double>(i % 7 % 2 + i % 2); });
+    for (const int64_t n : {0, 1, 5, 23})
+      check_kernel(with(transposed, type), {n}, kExact, [](size_t, int64_t i) { return static_cast<double>(i % 7 % 2 + i % 2); });
   }
   // Every second element, from the end: 2·(n − 1 − i).
   const std::string strided = R"(operand 0 T[2*$0]
@@ -135,7 +136,8 @@ stage []
   store 2[%0, %1] %7
 )";
   for (const int64_t n : {0, 1, 9, 40}) {
-    check_kernel(text, {n}, kExact, [](size_t k, int64_t i) { return k == 1 ? static_cast<double>(i * 5 % 9 - 2) : static_cast<double>(i); });
+    check_kernel(text, {n}, kExact,
+                 [](size_t k, int64_t i) { return k == 1 ? static_cast<double>(i * 5 % 9 - 2) : static_cast<double>(i); });
   }
   // A gather over lanes.
   const std::string flat = R"(operand 0 f64[11]
@@ -150,7 +152,8 @@ stage []
   store 2[%0] %3
 )";
   for (const int64_t n : kSizes) {
-    check_kernel(flat, {n}, kExact, [](size_t k, int64_t i) { return k == 1 ? static_cast<double>(i * 7 % 11) : static_cast<double>(i) * 0.5; });
+    check_kernel(flat, {n}, kExact,
+                 [](size_t k, int64_t i) { return k == 1 ? static_cast<double>(i * 7 % 11) : static_cast<double>(i) * 0.5; });
   }
 }
 
@@ -263,7 +266,8 @@ TEST_CASE("a NaN survives every reduction and the larger and smaller of two, whe
     for (const char* layout : {"row", "column"}) {
       const bool row = layout == std::string("row");
       const std::string text = fmt::format(
-          "operand 0 f32[{0}]\noperand 1 f32[$0] written\nouter 0 $0\ninner 1 $1\n%0 = loop i64 0\n%1 = loop i64 1\n%2 = load f32 0[{1}]\n%3 = reduced f32 0.0\nstage [1]\n"
+          "operand 0 f32[{0}]\noperand 1 f32[$0] written\nouter 0 $0\ninner 1 $1\n%0 = loop i64 0\n%1 = loop i64 1\n%2 = load f32 "
+          "0[{1}]\n%3 = reduced f32 0.0\nstage [1]\n"
           "  reduce {2} %2\nstage []\n  store 1[%0] %3\n",
           row ? "$0, $1" : "$1, $0", row ? "%0, %1" : "%1, %0", op);
       const int64_t m = 75;
@@ -569,7 +573,9 @@ stage []
   store 6[%0] %25
   store 7[%0] %29
 )";
-  const auto fill = [](size_t k, int64_t i) { return k == 4 ? 3.0 : k == 2 ? 0.01 * static_cast<double>(i % 17) : 0.1 * static_cast<double>(i % 23) - 1; };
+  const auto fill = [](size_t k, int64_t i) {
+    return k == 4 ? 3.0 : k == 2 ? 0.01 * static_cast<double>(i % 17) : 0.1 * static_cast<double>(i % 23) - 1;
+  };
   for (const int64_t n : kSizes) check_kernel(text, {n}, {1e-5, 1e-6}, fill);
   // A scalar in f64 is stored to every element of an f64 operand by lanes of f32.
   check_kernel(R"(operand 0 f64[]

@@ -1,7 +1,6 @@
 // Kernels made at random: loop nests, index maps, stages and types that nobody thought of. All numbers are small integers, so that
 // every order of operations gives the same bits.
 #include <catch2/catch.hpp>
-
 #include <random>
 
 #include "tests/unit/codegen/reference.h"
@@ -23,7 +22,8 @@ class Maker {
     k_.outer = static_cast<int32_t>(below(4));
     const int64_t inner = below(3);
     for (int64_t l = 0; l < k_.outer + inner; ++l) k_.loops.push_back(size(pick<int64_t>({0, 1, 2, 3, 5, 16, 17, 20, 33})));
-    for (size_t l = 0; l < k_.loops.size(); ++l) push({.scalar = Scalar::loop, .dtype = DType::i64, .args = {}, .index = static_cast<int32_t>(l)});
+    for (size_t l = 0; l < k_.loops.size(); ++l)
+      push({.scalar = Scalar::loop, .dtype = DType::i64, .args = {}, .index = static_cast<int32_t>(l)});
     const int64_t reducing = inner > 0 ? below(3) : 0;
     for (int64_t s = 0; s < reducing; ++s) {
       const std::vector<int32_t> loops = some_inner(true);
@@ -34,7 +34,8 @@ class Maker {
       const auto at = static_cast<int32_t>(k_.stages.size());
       for (size_t r = 0; r < reductions.size(); ++r) {
         // Bounded again: a sum of many must not grow in a later one.
-        results_.push_back(bounded(push({.scalar = Scalar::reduced, .dtype = type_, .args = {}, .index = at, .number = static_cast<double>(r)})));
+        results_.push_back(
+            bounded(push({.scalar = Scalar::reduced, .dtype = type_, .args = {}, .index = at, .number = static_cast<double>(r)})));
       }
       k_.stages.push_back({loops, std::move(reductions), {}});
     }
@@ -92,9 +93,12 @@ class Maker {
   std::pair<int32_t, kernel::Size> index(int32_t loop) {
     const int64_t n = trips(loop);
     switch (below(8)) {
-      case 0: return {apply(Scalar::add, DType::i64, {loop, constant(3, DType::i64)}), {n + 3, -1}};
-      case 1: return {apply(Scalar::multiply, DType::i64, {constant(2, DType::i64), loop}), {2 * n, -1}};
-      case 2: return {apply(Scalar::subtract, DType::i64, {constant(static_cast<double>(n - 1), DType::i64), loop}), {n, -1}};
+      case 0:
+        return {apply(Scalar::add, DType::i64, {loop, constant(3, DType::i64)}), {n + 3, -1}};
+      case 1:
+        return {apply(Scalar::multiply, DType::i64, {constant(2, DType::i64), loop}), {2 * n, -1}};
+      case 2:
+        return {apply(Scalar::subtract, DType::i64, {constant(static_cast<double>(n - 1), DType::i64), loop}), {n, -1}};
       case 3: {
         // Looked up in a table, and clamped.
         const auto table = static_cast<int32_t>(k_.operands.size());
@@ -103,8 +107,10 @@ class Maker {
         const int32_t low = apply(Scalar::maximum, DType::i64, {found, constant(0, DType::i64)});
         return {apply(Scalar::minimum, DType::i64, {low, constant(4, DType::i64)}), {5, -1}};
       }
-      case 4: return {apply(Scalar::mod, DType::i64, {loop, constant(3, DType::i64)}), {3, -1}};
-      default: return {loop, like(loop)};
+      case 4:
+        return {apply(Scalar::mod, DType::i64, {loop, constant(3, DType::i64)}), {3, -1}};
+      default:
+        return {loop, like(loop)};
     }
   }
 
@@ -126,7 +132,9 @@ class Maker {
   }
 
   /// A value within [−8, 8].
-  int32_t bounded(int32_t value) { return apply(Scalar::minimum, type_, {apply(Scalar::maximum, type_, {value, constant(-8, type_)}), constant(8, type_)}); }
+  int32_t bounded(int32_t value) {
+    return apply(Scalar::minimum, type_, {apply(Scalar::maximum, type_, {value, constant(-8, type_)}), constant(8, type_)});
+  }
 
   int32_t expression(const std::vector<int32_t>& inner) {
     std::vector<int32_t> pool = {constant(static_cast<double>(below(5)) - 2, type_)};
@@ -136,15 +144,34 @@ class Maker {
     for (int64_t i = 0; i < 2 + below(5); ++i) {
       const int32_t a = pick(pool), b = pick(pool);
       switch (below(9)) {
-        case 0: pool.push_back(bounded(apply(Scalar::multiply, type_, {a, b}))); break;
-        case 1: pool.push_back(apply(Scalar::maximum, type_, {a, b})); break;
-        case 2: pool.push_back(apply(Scalar::minimum, type_, {a, b})); break;
-        case 3: pool.push_back(apply(Scalar::select, type_, {apply(pick<Scalar>({Scalar::less, Scalar::equal, Scalar::less_equal}), DType::boolean, {a, b}), b, a})); break;
-        case 4: pool.push_back(bounded(apply(Scalar::add, type_, {apply(Scalar::multiply, type_, {bounded(a), bounded(b)}), pick(pool)}))); break;
-        case 5: pool.push_back(bounded(apply(Scalar::subtract, type_, {pick(pool), apply(Scalar::multiply, type_, {bounded(a), bounded(b)})}))); break;
-        case 6: pool.push_back(apply(Scalar::negate, type_, {a})); break;
-        case 7: pool.push_back(apply(Scalar::abs, type_, {a})); break;
-        default: pool.push_back(bounded(apply(Scalar::add, type_, {a, b}))); break;
+        case 0:
+          pool.push_back(bounded(apply(Scalar::multiply, type_, {a, b})));
+          break;
+        case 1:
+          pool.push_back(apply(Scalar::maximum, type_, {a, b}));
+          break;
+        case 2:
+          pool.push_back(apply(Scalar::minimum, type_, {a, b}));
+          break;
+        case 3:
+          pool.push_back(apply(Scalar::select, type_,
+                               {apply(pick<Scalar>({Scalar::less, Scalar::equal, Scalar::less_equal}), DType::boolean, {a, b}), b, a}));
+          break;
+        case 4:
+          pool.push_back(bounded(apply(Scalar::add, type_, {apply(Scalar::multiply, type_, {bounded(a), bounded(b)}), pick(pool)})));
+          break;
+        case 5:
+          pool.push_back(bounded(apply(Scalar::subtract, type_, {pick(pool), apply(Scalar::multiply, type_, {bounded(a), bounded(b)})})));
+          break;
+        case 6:
+          pool.push_back(apply(Scalar::negate, type_, {a}));
+          break;
+        case 7:
+          pool.push_back(apply(Scalar::abs, type_, {a}));
+          break;
+        default:
+          pool.push_back(bounded(apply(Scalar::add, type_, {a, b})));
+          break;
       }
     }
     return pool.back();
@@ -160,7 +187,8 @@ class Maker {
     k_.operands.push_back(std::move(operand));
     int32_t value = expression(inner);
     // Sometimes what is there is updated.
-    if (stored == type_ && below(3) == 0) value = apply(Scalar::add, type_, {value, push({.scalar = Scalar::load, .dtype = stored, .args = loops, .index = at})});
+    if (stored == type_ && below(3) == 0)
+      value = apply(Scalar::add, type_, {value, push({.scalar = Scalar::load, .dtype = stored, .args = loops, .index = at})});
     if (stored != type_) value = apply(Scalar::cast, stored, {value});
     return {at, loops, value};
   }
@@ -180,6 +208,7 @@ TEST_CASE("kernels made at random agree with the interpreter, whole and in parts
     const std::string broken = kernel::verify(kernel);
     INFO("seed " << seed);
     if (!broken.empty()) FAIL(broken << "\n" << kernel::print(kernel));
-    check_kernel(kernel::print(kernel), maker.extents, {0, 1e-300}, [](size_t k, int64_t i) { return static_cast<double>((i * 2654435761 + static_cast<int64_t>(k) * 97) % 1009 % 5) - 2; });
+    check_kernel(kernel::print(kernel), maker.extents, {0, 1e-300},
+                 [](size_t k, int64_t i) { return static_cast<double>((i * 2654435761 + static_cast<int64_t>(k) * 97) % 1009 % 5) - 2; });
   }
 }

@@ -44,8 +44,11 @@ class Memory {
 using Memories = std::vector<Memory>;
 Memories copy(const Memories& operands);
 
+int64_t value_of(const kernel::Size& size, const std::vector<int64_t>& extents);
+
 /// Memory for the kernel's operands with extents, filled by `fill(operand, position)`; without it, small numbers of both signs.
-Memories make_operands(const kernel::Kernel& kernel, const std::vector<int64_t>& extents, const std::function<double(size_t, int64_t)>& fill = {});
+Memories make_operands(const kernel::Kernel& kernel, const std::vector<int64_t>& extents,
+                       const std::function<double(size_t, int64_t)>& fill = {});
 
 /// Runs iterations [begin, end) of the outermost loop, instruction by instruction; an index outside an operand fails the test.
 /// Scalars compute in f64 and round to their type; sums are kept in f64.
@@ -69,7 +72,8 @@ struct Tolerance {
 };
 /// Compiles the kernel at every width, runs it whole and in parts (split at every position, or at some if there are many), and
 /// compares with the interpreter, and the parts with the whole bit by bit.
-void check_kernel(const std::string& text, const std::vector<int64_t>& extents, Tolerance tolerance, const std::function<double(size_t, int64_t)>& fill = {});
+void check_kernel(const std::string& text, const std::vector<int64_t>& extents, Tolerance tolerance,
+                  const std::function<double(size_t, int64_t)>& fill = {});
 
 /// The kernel of `text`; a text that is none, or that the verifier refuses, fails the test.
 kernel::Kernel parsed(const std::string& text);

@@ -40,7 +40,8 @@ std::string refused(const std::function<void(Kernel&)>& change) {
 }  // namespace
 
 TEST_CASE("scalars have names") {
-  for (int i = 0; i <= static_cast<int>(Scalar::uniform); ++i) CHECK(parse_scalar(name_of(static_cast<Scalar>(i))) == static_cast<Scalar>(i));
+  for (int i = 0; i <= static_cast<int>(Scalar::uniform); ++i)
+    CHECK(parse_scalar(name_of(static_cast<Scalar>(i))) == static_cast<Scalar>(i));
   CHECK_FALSE(parse_scalar("sinh"));
 }
 
@@ -70,9 +71,27 @@ TEST_CASE("kernel text reads back to the same kernel and the same text") {
 
 TEST_CASE("what is no kernel is refused with its line") {
   std::string error;
-  for (const char* bad : {"nonsense", "operand 1 f32[]", "operand 0 f31[]", "operand 0 f32[", "operand 0 f32[3*]", "operand 0 f32[] wrote", "inner 0 5\nouter 1 5",
-                          "%1 = loop i64 0", "%0 = lop i64 0", "%0 = loop i64 -1", "%0 = constant f32 x", "%0 = add f32 %a", "reduce sum %0", "stage [0", "stage []\n store 0[%0]",
-                          "%0 = add f32 %1, ", "stage []\nreduce mean %0", "%0 = load f32 0", "%0 = uniform f32 %0", "%0 = constant f32 1.0 2.0", "outer 0 99999999999999999999"}) {
+  for (const char* bad : {"nonsense",
+                          "operand 1 f32[]",
+                          "operand 0 f31[]",
+                          "operand 0 f32[",
+                          "operand 0 f32[3*]",
+                          "operand 0 f32[] wrote",
+                          "inner 0 5\nouter 1 5",
+                          "%1 = loop i64 0",
+                          "%0 = lop i64 0",
+                          "%0 = loop i64 -1",
+                          "%0 = constant f32 x",
+                          "%0 = add f32 %a",
+                          "reduce sum %0",
+                          "stage [0",
+                          "stage []\n store 0[%0]",
+                          "%0 = add f32 %1, ",
+                          "stage []\nreduce mean %0",
+                          "%0 = load f32 0",
+                          "%0 = uniform f32 %0",
+                          "%0 = constant f32 1.0 2.0",
+                          "outer 0 99999999999999999999"}) {
     INFO(bad);
     CHECK_FALSE(parse(bad, &error));
     CHECK(error.find("is no part of a kernel") != std::string::npos);

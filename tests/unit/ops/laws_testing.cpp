@@ -65,11 +65,20 @@ double between(double low, double high, Random& random) { return std::uniform_re
 
 double wrapped(DType dtype, int64_t value) {
   switch (dtype) {
-    case DType::i32: return static_cast<int32_t>(value);
-    case DType::i8: return static_cast<int8_t>(value);
-    case DType::u8: return static_cast<uint8_t>(value);
-    case DType::boolean: return value != 0;
-    case DType::i64: case DType::f64: case DType::f32: case DType::bf16: case DType::f16: return static_cast<double>(value);
+    case DType::i32:
+      return static_cast<int32_t>(value);
+    case DType::i8:
+      return static_cast<int8_t>(value);
+    case DType::u8:
+      return static_cast<uint8_t>(value);
+    case DType::boolean:
+      return value != 0;
+    case DType::i64:
+    case DType::f64:
+    case DType::f32:
+    case DType::bf16:
+    case DType::f16:
+      return static_cast<double>(value);
   }
   return 0;
 }
@@ -137,9 +146,15 @@ Arrays contributions(const Array& whole, ReduceOp op, size_t members, Random& ra
           part = real ? one : wrapped(whole.dtype, static_cast<int64_t>(one));
           rest = real ? rest - part : wrapped(whole.dtype, static_cast<int64_t>(rest) - static_cast<int64_t>(part));
           break;
-        case ReduceOp::max: part = whole.dtype == DType::boolean || whole.dtype == DType::u8 ? 0 : rest - std::fabs(one); break;
-        case ReduceOp::min: part = whole.dtype == DType::boolean ? 1 : whole.dtype == DType::u8 ? 255 : rest + std::fabs(one); break;
-        case ReduceOp::product: part = real ? std::exp2(std::floor(one)) : 1, rest = real ? rest / part : rest; break;
+        case ReduceOp::max:
+          part = whole.dtype == DType::boolean || whole.dtype == DType::u8 ? 0 : rest - std::fabs(one);
+          break;
+        case ReduceOp::min:
+          part = whole.dtype == DType::boolean ? 1 : whole.dtype == DType::u8 ? 255 : rest + std::fabs(one);
+          break;
+        case ReduceOp::product:
+          part = real ? std::exp2(std::floor(one)) : 1, rest = real ? rest / part : rest;
+          break;
       }
     }
     parts[special].data[i] = rest;
@@ -249,15 +264,22 @@ void convert(const std::vector<char>& bytes, std::vector<double>& to) {
 template <class From, class To>
 void converted(DType dtype, const From& from, To& to) {
   switch (dtype) {
-    case DType::f64: return convert<double>(from, to);
-    case DType::f32: return convert<float>(from, to);
-    case DType::i64: return convert<int64_t>(from, to);
-    case DType::i32: return convert<int32_t>(from, to);
-    case DType::i8: return convert<int8_t>(from, to);
+    case DType::f64:
+      return convert<double>(from, to);
+    case DType::f32:
+      return convert<float>(from, to);
+    case DType::i64:
+      return convert<int64_t>(from, to);
+    case DType::i32:
+      return convert<int32_t>(from, to);
+    case DType::i8:
+      return convert<int8_t>(from, to);
     case DType::u8:
-    case DType::boolean: return convert<uint8_t>(from, to);
+    case DType::boolean:
+      return convert<uint8_t>(from, to);
     case DType::bf16:
-    case DType::f16: break;
+    case DType::f16:
+      break;
   }
   FAIL("no memory of " << name_of(dtype));
 }
@@ -282,8 +304,10 @@ Array run(const Composed& composed, const Arrays& operands, const Array& like) {
 
 std::string difference(const Array& expected, const Array& actual, double tolerance) {
   if (expected.dtype != actual.dtype) return fmt::format("{} expected, not {}", name_of(expected.dtype), name_of(actual.dtype));
-  if (expected.shape != actual.shape) return fmt::format("shape [{}] expected, not [{}]", fmt::join(expected.shape, ", "), fmt::join(actual.shape, ", "));
-  if (expected.data.size() != actual.data.size()) return fmt::format("{} elements expected, not {}", expected.data.size(), actual.data.size());
+  if (expected.shape != actual.shape)
+    return fmt::format("shape [{}] expected, not [{}]", fmt::join(expected.shape, ", "), fmt::join(actual.shape, ", "));
+  if (expected.data.size() != actual.data.size())
+    return fmt::format("{} elements expected, not {}", expected.data.size(), actual.data.size());
   for (size_t i = 0; i < expected.data.size(); ++i) {
     const double a = expected.data[i], b = actual.data[i];
     if (a == b || (std::isnan(a) && std::isnan(b))) continue;

@@ -44,8 +44,9 @@ Arrays evaluate(const OpRecord& op, const Sample& sample, const Arrays& operands
 /// What each member holds of a value whose whole is given, placed along the one mesh axis; partial contributions are random.
 Arrays spread(const Array& whole, const TensorType& type, const types::Placement& placement, const graph::Members& members, Random& random);
 /// Each member's results, by [result][member], of operands by [operand][member].
-std::vector<Arrays> evaluate_members(const OpRecord& op, const Sample& sample, const Types& results, const std::vector<types::Placement>& placements,
-                                     const std::vector<Arrays>& operands, const graph::Members& members);
+std::vector<Arrays> evaluate_members(const OpRecord& op, const Sample& sample, const Types& results,
+                                     const std::vector<types::Placement>& placements, const std::vector<Arrays>& operands,
+                                     const graph::Members& members);
 
 /// Members of one mesh axis over which a batch is split.
 struct Mesh {

@@ -60,7 +60,8 @@ Applied apply(const OpRecord& op, const Sample& sample, const std::function<void
   }
   it.graph.functions.push_back({"f", {}, {}, {}});
   graph::Builder builder(ops::table(), it.graph, {static_cast<int32_t>(it.graph.functions.size()) - 1});
-  for (size_t k = 0; k < sample.operands.size(); ++k) it.params.push_back(builder.param(fmt::format("x{}", k), sample.operands[k], graph::Role::none));
+  for (size_t k = 0; k < sample.operands.size(); ++k)
+    it.params.push_back(builder.param(fmt::format("x{}", k), sample.operands[k], graph::Role::none));
   it.results = builder.add_multi(op.name(), it.params, sample.attrs);
   if (more) {
     more(builder, it);
@@ -209,7 +210,8 @@ struct Placed {
     if (op.name() == "local_share" && any(PlacementKind::varying)) return false;
     for (size_t k = 0; k < row.operands.size(); ++k) {
       const Placement& placement = row.operands[k];
-      if (sample.operands[k].dtype == DType::boolean && placement.kind == PlacementKind::partial && placement.op == ReduceOp::sum) return false;
+      if (sample.operands[k].dtype == DType::boolean && placement.kind == PlacementKind::partial && placement.op == ReduceOp::sum)
+        return false;
     }
     return true;
   }
@@ -219,7 +221,8 @@ struct Placed {
       const TensorType& type = sample.operands[k];
       wholes.push_back(draw(type, dims_of(sample), sample, random));
       held.emplace_back();
-      for (size_t m = 0; m < members() && row.operands[k].kind == PlacementKind::varying; ++m) held[k].push_back(draw(type, mesh.members.dims(m), sample, random));
+      for (size_t m = 0; m < members() && row.operands[k].kind == PlacementKind::varying; ++m)
+        held[k].push_back(draw(type, mesh.members.dims(m), sample, random));
       if (held[k].empty()) held[k] = spread(wholes[k], type, row.operands[k], mesh.members, random);
     }
   }
@@ -300,7 +303,8 @@ TEST_CASE("law 4: every placement on uneven and empty shards agrees with the who
 
 namespace {
 
-void check_kernel_rule(const graph::KernelRule& rule, const Sample& sample, const Arrays& operands, const Array& expected, const std::vector<int64_t>& offset) {
+void check_kernel_rule(const graph::KernelRule& rule, const Sample& sample, const Arrays& operands, const Array& expected,
+                       const std::vector<int64_t>& offset) {
   std::vector<int64_t> reduced, sizes;
   for (const Dim& dim : rule.reduced) reduced.push_back(dim.evaluate(dims_of(sample)));
   for (const Dim& dim : rule.sizes) sizes.push_back(dim.evaluate(dims_of(sample)));
@@ -322,7 +326,8 @@ Array product(const graph::GemmRule& rule, const Sizes& dims, const Array& a, co
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0;
         for (int64_t l = 0; l < k; ++l) {
-          const int64_t in_a = q * m * k + (rule.transpose_a ? l * m + i : i * k + l), in_b = q * k * n + (rule.transpose_b ? j * k + l : l * n + j);
+          const int64_t in_a = q * m * k + (rule.transpose_a ? l * m + i : i * k + l),
+                        in_b = q * k * n + (rule.transpose_b ? j * k + l : l * n + j);
           sum += a.data.at(static_cast<size_t>(in_a)) * b.data.at(static_cast<size_t>(in_b));
         }
         result.data.at(static_cast<size_t>(q * m * n + i * n + j)) = sum;
@@ -368,7 +373,8 @@ TEST_CASE("law 5 for members: kernels of parts compute parts") {
       if (row.results[0].kind != PlacementKind::split) continue;
       std::vector<Arrays> held;
       for (size_t k = 0; k < row.operands.size(); ++k) {
-        held.push_back(spread(draw(sample.operands[k], sample.dims, sample, random), sample.operands[k], row.operands[k], mesh.members, random));
+        held.push_back(
+            spread(draw(sample.operands[k], sample.dims, sample, random), sample.operands[k], row.operands[k], mesh.members, random));
       }
       const Arrays expected = evaluate_members(op, sample, types, row.results, held, mesh.members)[0];
       for (size_t m = 0; m < mesh.members.count(); ++m) {

@@ -1,6 +1,5 @@
 // What samples drawn at random do not meet: ties, NaN, infinities, streams of random numbers, members' shares; the table as text.
 #include <catch2/catch.hpp>
-
 #include <limits>
 
 #include "compiler/graph/builder.h"
@@ -49,7 +48,8 @@ Arrays gradients(std::string_view name, const Arrays& operands, const types::Att
   graph::Builder builder(ops::table(), graph, {0});
   std::vector<graph::ValueId> params;
   for (size_t k = 0; k < operands.size(); ++k) {
-    params.push_back(builder.param(fmt::format("x{}", k), {operands[k].dtype, {operands[k].shape.begin(), operands[k].shape.end()}}, graph::Role::none));
+    params.push_back(
+        builder.param(fmt::format("x{}", k), {operands[k].dtype, {operands[k].shape.begin(), operands[k].shape.end()}}, graph::Role::none));
   }
   const graph::ValueId result = builder.add(name, params, attrs);
   types::Ints axes;
@@ -68,7 +68,8 @@ types::Attrs along(ReduceOp by, types::Ints axes) { return {{"op", by}, {"axes",
 
 TEST_CASE("argmax takes the first of equals, and a NaN for the largest") {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    const Array x = array(dtype, {6, 4}, {1, 3, 3, 2,  -1, -1, -1, -1,  0, kNan, 5, kNan,  kNan, 1, 2, 3,  -kInf, -kInf, -kInf, -kInf,  1, kInf, 7, kInf});
+    const Array x =
+        array(dtype, {6, 4}, {1, 3, 3, 2, -1, -1, -1, -1, 0, kNan, 5, kNan, kNan, 1, 2, 3, -kInf, -kInf, -kInf, -kInf, 1, kInf, 7, kInf});
     CHECK(applied("argmax", {x}, {{"axis", int64_t{1}}}).data == std::vector<double>{1, 0, 1, 0, 0, 1});
   }
   const Array whole = array(DType::i64, {2, 3}, {7, 7, 7, -5, -9, -5});
@@ -114,15 +115,18 @@ TEST_CASE("NaN and infinities pass through elementwise ops as through f64") {
   const auto n = static_cast<int64_t>(left.size());
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Array a = array(dtype, {n}, left), b = array(dtype, {n}, right);
-    for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum", "mod", "floor_div", "equal", "not_equal", "less", "less_equal", "power"}) {
+    for (const char* name : {"add", "subtract", "multiply", "divide", "maximum", "minimum", "mod", "floor_div", "equal", "not_equal",
+                             "less", "less_equal", "power"}) {
       INFO(name << " in " << name_of(dtype));
       applied(name, {a, b});
     }
-    for (const char* name : {"negate", "abs", "exp", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "sign", "is_nan", "sin", "cos"}) {
+    for (const char* name : {"negate", "abs", "exp", "log", "log1p", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round",
+                             "sign", "is_nan", "sin", "cos"}) {
       INFO(name << " in " << name_of(dtype));
       applied(name, {a});
     }
-    for (const DType to : {DType::i64, DType::i32, DType::i8, DType::u8, DType::boolean, DType::f32, DType::f64}) applied("cast", {a}, {{"to", to}});
+    for (const DType to : {DType::i64, DType::i32, DType::i8, DType::u8, DType::boolean, DType::f32, DType::f64})
+      applied("cast", {a}, {{"to", to}});
     CHECK(std::isnan(applied("maximum", {a, b}).data[3]));
     CHECK(std::isnan(applied("minimum", {a, b}).data[3 * points.size()]));
   }
@@ -167,14 +171,16 @@ TEST_CASE("members know their own share of a batch") {
   const Mesh mesh(3, dims);
   const std::vector<double> counts = {2, 2, 1};
   const Sample size{{}, {{"dim", types::Dims{share}}, {"dtype", DType::f32}}, {}, dims};
-  const Arrays sizes = evaluate_members(op("size"), size, result_types(op("size"), size), {types::Placement::varying()}, {}, mesh.members)[0];
+  const Arrays sizes =
+      evaluate_members(op("size"), size, result_types(op("size"), size), {types::Placement::varying()}, {}, mesh.members)[0];
   for (size_t m = 0; m < 3; ++m) CHECK(sizes[m].data == std::vector<double>{counts[m]});
 
   const Sample door{{{DType::f64, {batch}}}, {}, {}, dims};
   const Array x = array(DType::f64, {5}, {1, 2, 3, 4, 5});
   Random random(1);
   const Arrays held = spread(x, door.operands[0], types::Placement::split(0), mesh.members, random);
-  const Arrays inside = evaluate_members(op("local_share"), door, result_types(op("local_share"), door), {types::Placement::varying()}, {held}, mesh.members)[0];
+  const Arrays inside = evaluate_members(op("local_share"), door, result_types(op("local_share"), door), {types::Placement::varying()},
+                                         {held}, mesh.members)[0];
   CHECK(inside[0].data == std::vector<double>{1, 2});
   CHECK(inside[1].data == std::vector<double>{3, 4});
   CHECK(inside[2].data == std::vector<double>{5});
