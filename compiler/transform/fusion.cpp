@@ -32,6 +32,7 @@ double cost_of(Scalar scalar) {
 }
 
 constexpr double kDear = 4;       ///< from here on, computing an element again costs more than to write and read it
+constexpr double kMostInlined = 200;  ///< an expression beyond this is cut: kernels stay of a size that compiles fast
 constexpr size_t kMostUnits = 12; ///< of one kernel
 
 class Fuser {
@@ -153,7 +154,7 @@ class Fuser {
             if (it.dtype != DType::i64 || !is_index_work(it.scalar)) sum += cost_of(it.scalar);
           }
           const bool scalar = lowered_.locals.elements_bound(lowered_.locals.dims(graph_[value])) == 1;
-          const bool dear = !scalar && sum >= kDear && (kernel_readers(value) > 1 || spread_over_rows(value));
+          const bool dear = sum > kMostInlined || (!scalar && sum >= kDear && (kernel_readers(value) > 1 || spread_over_rows(value)));
           if (needs_memory(value) || dear) {
             add_unit(id);
           } else {

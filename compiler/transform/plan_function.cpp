@@ -110,8 +110,8 @@ class FunctionPlanner {
     if (added) {
       at->second = add_buffer(path_of(port), value.type.dtype, locals_.dims(value), Space::input);
       plan::Buffer& buffer = plan_.buffers.back();
-      buffer.offset = draft_.input_bytes;
-      draft_.input_bytes += aligned(buffer.bytes);
+      buffer.offset = plan_.input_bytes;
+      plan_.input_bytes += aligned(buffer.bytes);
     }
     location_[port.value] = at->second;
     entry_.inputs.push_back({path_of(port), at->second});

@@ -24,7 +24,6 @@ struct PlanDraft {
   std::map<std::string, int32_t> kernel_of_text;
   std::map<std::pair<plan::StateRole, std::string>, int32_t> states;  ///< buffers
   std::map<std::string, int32_t> inputs;              ///< buffers by field
-  int64_t input_bytes = 0;
 };
 
 /// Appends the function's buffers, kernels and entry to the plan. Throws PlaceError.

@@ -113,11 +113,16 @@ Outcome cast_of_cast(const Site& site) {
 
 // ---- elementwise ops over constants and broadcasts
 
-/// Is each element of the result computed from the elements at its own place?
+/// Is each element of the result computed from the elements at its own place, whatever the shape?
 bool is_elementwise(const Site& site) {
   if (site.operands.empty()) return false;
-  std::vector<types::TensorType> operands;
-  for (const ValueId operand : site.operands) operands.push_back(site.type_of(operand));
+  std::vector<types::TensorType> operands, scalars;
+  for (const ValueId operand : site.operands) {
+    operands.push_back(site.type_of(operand));
+    scalars.push_back({operands.back().dtype, {}});
+  }
+  // A transpose that moves nothing looks elementwise, but its attributes name axes.
+  if (!(*site.op.infer)(scalars, site.attrs)) return false;
   for (const types::TensorType& type : operands) {
     if (type.dims != site.type.dims) return false;
   }

@@ -46,7 +46,7 @@ class Printer {
     if (!only_.empty()) mark_used(buffers, kernels);
     for (const MeshAxis& axis : plan_.mesh) line("mesh {} = {}", axis.name, axis.size);
     for (size_t i = 0; i < plan_.extents.size(); ++i) extent_entry(i);
-    line("bytes arena {}, shared {}, state {}", plan_.arena_bytes, plan_.shared_bytes, plan_.state_bytes);
+    line("bytes arena {}, input {}, shared {}, state {}", plan_.arena_bytes, plan_.input_bytes, plan_.shared_bytes, plan_.state_bytes);
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       if (!buffers[i]) continue;
       const Buffer& buffer = plan_.buffers[i];

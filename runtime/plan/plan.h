@@ -154,7 +154,7 @@ struct Plan {
   std::vector<StateEntry> states;
   std::vector<KernelEntry> kernels;
   std::vector<Entry> entries;
-  int64_t arena_bytes = 0, shared_bytes = 0, state_bytes = 0;
+  int64_t arena_bytes = 0, input_bytes = 0, shared_bytes = 0, state_bytes = 0;
 };
 
 /// With `only`, an entry's name: what that entry uses.

@@ -89,7 +89,6 @@ class Storage {
   const plan::Plan& plan_;
   std::vector<Memory> arenas_, inputs_;  ///< [replica]
   Memory shared_, state_;
-  std::vector<int64_t> input_offsets_;  ///< by buffer
 };
 
 class Binder {

@@ -11,17 +11,10 @@ constexpr int64_t kLine = 64;
 }  // namespace
 
 Storage::Storage(const plan::Plan& plan, Topology topology)
-    : plan_(plan), shared_(plan.shared_bytes), state_(plan.state_bytes), input_offsets_(plan.buffers.size()) {
-  // Inputs lie one after another: all of them live while the entry runs, and there are few.
-  int64_t input_bytes = 0;
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    if (plan.buffers[i].space != plan::Space::input) continue;
-    input_offsets_[i] = input_bytes;
-    input_bytes += (plan.buffers[i].bytes + kLine - 1) / kLine * kLine;
-  }
+    : plan_(plan), shared_(plan.shared_bytes), state_(plan.state_bytes) {
   for (int replica = 0; replica < topology.replicas; ++replica) {
     arenas_.emplace_back(plan.arena_bytes);
-    inputs_.emplace_back(input_bytes);
+    inputs_.emplace_back(plan.input_bytes);
   }
 }
 
@@ -35,7 +28,7 @@ std::byte* Storage::address(int32_t buffer, int replica) const {
     case plan::Space::arena:
       return inside(arenas_[static_cast<size_t>(replica)], b.offset);
     case plan::Space::input:
-      return inside(inputs_[static_cast<size_t>(replica)], input_offsets_[static_cast<size_t>(buffer)]);
+      return inside(inputs_[static_cast<size_t>(replica)], b.offset);
     case plan::Space::shared:
       return inside(shared_, b.offset);
     case plan::Space::state:

@@ -70,11 +70,10 @@ int32_t add(plan::Plan& plan, std::string name, DType dtype, std::vector<Extent>
   int64_t elements = 1;
   for (const Extent& dim : dims) elements *= dim.scale * (dim.slot < 0 ? 1 : plan.extents[static_cast<size_t>(dim.slot)].bound);
   const int64_t bytes = elements * size_of(dtype);
-  int64_t none = 0;
   int64_t& end = space == Space::arena    ? plan.arena_bytes
                  : space == Space::shared ? plan.shared_bytes
                  : space == Space::state  ? plan.state_bytes
-                                          : none;
+                                          : plan.input_bytes;
   plan.buffers.push_back({std::move(name), dtype, std::move(dims), space, end, bytes});
   end += (bytes + 63) / 64 * 64;
   return static_cast<int32_t>(plan.buffers.size()) - 1;

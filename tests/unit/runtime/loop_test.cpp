@@ -60,6 +60,7 @@ plan::Executable executable(int64_t batch, bool evaluates = true) {
     return buffer;
   };
   plan.buffers.push_back({"x", DType::f32, {Extent{1, 1}}, plan::Space::input, 0, batch * 4});
+  plan.input_bytes = (batch * 4 + 63) / 64 * 64;
   const int32_t x = 0;
   const int32_t seed = state("seed", StateRole::seed, DType::i64), seen = state("seen_seed", StateRole::state, DType::i64);
   const int32_t log = state("log", StateRole::state, DType::f64, {Extent{kLog}}), logged = state("logged", StateRole::state, DType::f64);
