@@ -2,7 +2,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
+#include <new>
 
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/options.h"
@@ -54,7 +57,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   pass_command->add_option("PASS", options.pass, "its name, as in emit --list-passes")->required();
   pass_command->add_option("FILE", options.file, "the graph's text")->required();
 
-  CLI::App* ops_command = app.add_subcommand("ops", "the table of primitive ops");
+  app.add_subcommand("ops", "the table of primitive ops");
 
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
@@ -64,18 +67,26 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     return status == 0 ? 0 : 1;
   }
 
-  try {
+  const auto run_command = [&] {
     if (*train_command) return train(options, out, err);
     if (*check_command) return check(options, out, err);
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);
     if (*pass_command) return pass(options, out, err);
-    if (*ops_command) return print_ops(out);
+    return print_ops(out);
+  };
+  try {
+    errno = 0;
+    const int status = run_command();
+    out.flush();
+    if (!out) throw Fault(6004, {std::strerror(errno ? errno : EIO)});
+    return status;
   } catch (const Fault& fault) {
     err << fault_text(fault, options.json) << "\n";
-    return 2;
+  } catch (const std::bad_alloc&) {
+    err << fault_text(Fault(6003, {}), options.json) << "\n";
   }
-  return 0;
+  return 2;
 }
 
 }  // namespace dtl::driver

@@ -8,7 +8,9 @@
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "runtime/report/progress.h"
+#include "runtime/plan/fault.h"
 #include "runtime/train/executor.h"
+#include "runtime/train/interrupt.h"
 #include "runtime/train/loop.h"
 
 namespace dtl::driver {
@@ -38,10 +40,20 @@ train::Job job_of(const sema::Program& program, const Compilation& compilation) 
   return job;
 }
 
+std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
+
+/// What training will touch, before it touches any: a machine without it would be stopped by its system half-way.
+void check_memory(const plan::Plan& plan, const train::Topology& topology) {
+  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes) * topology.replicas + static_cast<double>(plan.shared_bytes + plan.state_bytes);
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > there) throw Fault(6002, {gigabytes(needed), gigabytes(there)});
+}
+
 }  // namespace
 
 int train(const Options& options, std::ostream& out, std::ostream& err) {
   const auto begin = std::chrono::steady_clock::now();
+  std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
   Compilation compilation(options, data::Decoding::at_once);
   std::optional<plan::Plan> plan;
   if (compilation.parse() && compilation.check()) plan = compilation.plan();
@@ -58,6 +70,12 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   const bool read = compilation.finish_data(true);
   compilation.print_diagnostics(err);
   if (!read) return compilation.failure_status();
+
+  check_memory(executable.plan, topology);
+  if (interrupt->asked()) {
+    err << "dslc: interrupted before the first step\n";
+    return 130;
+  }
 
   const sema::Program& program = *compilation.program;
   const train::Job job = job_of(program, compilation);
@@ -76,6 +94,7 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   start.kernels_from_cache = jit.stats().from_cache;
   start.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   progress->start(start);
+  interrupt.reset();
   return train::train(executor, job, *progress).interrupted ? 130 : 0;
 }
 

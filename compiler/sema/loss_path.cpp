@@ -17,7 +17,7 @@ bool passes_gradients(const Statement& statement, const graph::OpTable& ops) {
 
 }  // namespace
 
-std::optional<int32_t> region_on_path(const Body& body, const graph::OpTable& ops, int32_t loss, const std::vector<int32_t>& weights) {
+LossPath loss_path(const Body& body, const graph::OpTable& ops, int32_t loss, const std::vector<int32_t>& weights) {
   std::vector<char> depends(body.values.size()), reaches(body.values.size());
   const auto at = [](int32_t value) { return static_cast<size_t>(value); };
   for (const Statement& statement : body.statements) {
@@ -27,12 +27,13 @@ std::optional<int32_t> region_on_path(const Body& body, const graph::OpTable& op
     for (const int32_t result : statement.results) depends[at(result)] = trained || passes;
   }
   reaches[at(loss)] = 1;
-  std::optional<int32_t> found;
+  LossPath found;
+  found.reaches_weights = depends[at(loss)] != 0;
   for (auto statement = body.statements.rbegin(); statement != body.statements.rend(); ++statement) {
     const bool needed = std::any_of(statement->results.begin(), statement->results.end(), [&](int32_t result) { return reaches[at(result)]; });
     if (!needed || !passes_gradients(*statement, ops)) continue;
     for (const int32_t operand : statement->operands) reaches[at(operand)] = 1;
-    if (statement->op == "local_share" && depends[at(statement->operands[0])]) found = statement->operands[0];
+    if (statement->op == "local_share" && depends[at(statement->operands[0])]) found.region = statement->operands[0];
   }
   return found;
 }

@@ -1,6 +1,7 @@
 // What stands between the weights that are trained and their loss.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "compiler/graph/op.h"
@@ -8,8 +9,13 @@
 
 namespace dtl::sema {
 
-/// The first value of `body` by which a gradient of `loss` to one of `weights` would enter a `per_replica` region: a share of
-/// it is taken there. Nothing if there is none.
-std::optional<int32_t> region_on_path(const Body& body, const graph::OpTable& ops, int32_t loss, const std::vector<int32_t>& weights);
+struct LossPath {
+  bool reaches_weights = false;  ///< does a gradient of the loss reach one of the weights?
+  /// The first value by which one would enter a `per_replica` region: a share of it is taken there.
+  std::optional<int32_t> region;
+};
+
+/// How `loss` depends on the weights `weights` in `body`.
+LossPath loss_path(const Body& body, const graph::OpTable& ops, int32_t loss, const std::vector<int32_t>& weights);
 
 }  // namespace dtl::sema

@@ -323,7 +323,8 @@ class TrainReader {
       if (std::find(models.begin(), models.end(), program.weights[i].model) != models.end()) weights.push_back(static_cast<int32_t>(i));
     }
     Emitter& emitter = evaluator.emitter();
-    if (const auto shared = region_on_path(*emitter.context().body, emitter.ops(), loss.id, weights)) {
+    const LossPath path = loss_path(*emitter.context().body, emitter.ops(), loss.id, weights);
+    if (const auto shared = path.region) {
       auto reported = evaluator.reporter().report(range, diag::loss_through_replicas);
       const Range made = emitter.context().ranges[static_cast<size_t>(*shared)];
       if (!evaluator.reporter().in_library(made)) reported.note(made, "this enters a `per_replica` region on its way to the loss");
@@ -333,6 +334,10 @@ class TrainReader {
     for (const int32_t weight : weights) evaluator.instantiate_optimizer(optimizer, weight, site, range);
     if (site.updates.empty()) {
       evaluator.reporter().report(range, diag::no_weights, who).help("a model gets its weights by being called, before `minimize`, and by the layers it calls");
+      return;
+    }
+    if (!path.reaches_weights) {
+      evaluator.reporter().report(range, diag::loss_without_weights, who).help("`stop_gradient`, comparisons and casts to integers end a gradient");
       return;
     }
     Statement& statement = evaluator.emitter().statement(StatementKind::minimize, range);

@@ -94,6 +94,14 @@ int64_t Locals::elements_bound(const std::vector<Extent>& dims) const {
   return elements;
 }
 
+int64_t Locals::bytes_bound(const std::vector<Extent>& dims, DType dtype, const std::string& name) const {
+  constexpr double kMost = 0x1p46;  // 64 TB: offsets of many such buffers still fit
+  double bytes = static_cast<double>(size_of(dtype));
+  for (const Extent& dim : dims) bytes *= static_cast<double>(bound(dim));
+  if (bytes > kMost) throw PlaceError{{}, fmt::format("`{}` would take {:.0f} TB of memory", name, bytes / 1e12)};
+  return static_cast<int64_t>(bytes);
+}
+
 Extent Locals::product(const std::vector<Extent>& dims) const {
   Extent result;
   for (const Extent& dim : dims) {

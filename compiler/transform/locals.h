@@ -29,6 +29,8 @@ class Locals {
   /// The largest value.
   int64_t bound(plan::Extent extent) const;
   int64_t elements_bound(const std::vector<plan::Extent>& dims) const;
+  /// Bytes of that many elements; throws where `name` is larger than any memory.
+  int64_t bytes_bound(const std::vector<plan::Extent>& dims, DType dtype, const std::string& name) const;
   /// The product; throws where two run-time dimensions meet.
   plan::Extent product(const std::vector<plan::Extent>& dims) const;
 

@@ -59,7 +59,7 @@ class FunctionPlanner {
   // ---- buffers
 
   int32_t add_buffer(std::string name, DType dtype, std::vector<Extent> dims, Space space) {
-    const int64_t bytes = locals_.elements_bound(dims) * size_of(dtype);
+    const int64_t bytes = locals_.bytes_bound(dims, dtype, name);
     plan_.buffers.push_back({std::move(name), dtype, std::move(dims), space, 0, bytes});
     return static_cast<int32_t>(plan_.buffers.size()) - 1;
   }

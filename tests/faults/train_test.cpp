@@ -110,6 +110,27 @@ TEST_CASE("train: a mistake in the program beside a broken file is status 1") {
   CHECK(ran.status == 1);
 }
 
+TEST_CASE("train: more memory than the machine has is refused before any is touched") {
+  const Job job;
+  const Ran ran = run_command(job.command({"--set", "Tiny.batch=200_000_000_000"}));
+  CHECK(ran.status == 2);
+  CHECK(ran.err.find("DTL6002") != std::string::npos);
+  CHECK(ran.out.empty());
+}
+
+TEST_CASE("output that cannot be written is status 2") {
+  const Job job;
+  for (const std::string command : {"train", "check", "fmt"}) {
+    std::vector<std::string> words = job.command();
+    words[0] = command;
+    if (command != "train") words.resize(2);
+    std::ofstream full("/dev/full");
+    std::ostringstream err;
+    CHECK(run(words, full, err) == 2);
+    CHECK(err.str() == "error[DTL6004]: cannot write the output: No space left on device\n");
+  }
+}
+
 TEST_CASE("train: a program that is not there is status 2") {
   const Ran ran = run_command({"train", "none.dtl"});
   CHECK(ran.status == 2);
