@@ -12,7 +12,7 @@ struct Options {
   std::vector<std::string> sets;  ///< `a.b=value`
   std::string strategy;           ///< a name or an expression
   std::string train;              ///< which train block
-  std::vector<std::string> data;  ///< folders where data is looked up after the program's own
+  std::vector<std::string> data;  ///< folders where data is looked up before the program's own
   int threads = 0;                ///< 0: one for each core of this machine
   bool json = false, quiet = false;
 

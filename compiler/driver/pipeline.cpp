@@ -23,10 +23,12 @@
 namespace dtl::driver {
 
 std::string read_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw Fault(5001, {path, std::strerror(EISDIR)});  // reading one throws
+  errno = 0;
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
-  std::error_code ignored;
-  if (!in || std::filesystem::is_directory(path, ignored)) throw Fault(5001, {path, std::strerror(errno ? errno : EISDIR)});
+  if (!in || in.bad()) throw Fault(5001, {path, std::strerror(errno ? errno : EIO)});
   return text;
 }
 
@@ -57,7 +59,7 @@ bool Compilation::check() {
     const size_t equals = set.find('=');
     const std::string path = set.substr(0, equals);
     const source::FileId id = sources.add("<--set " + path + ">", equals == std::string::npos ? "" : set.substr(equals + 1));
-    if (equals == std::string::npos) {
+    if (equals == std::string::npos || equals == 0) {
       sink.report({id, 0, 0}, diag::set_without_value, set).help("write --set NAME=VALUE");
       continue;
     }

@@ -8,6 +8,7 @@
 namespace dtl::report {
 
 std::string value_text(double value) {
+  if (std::isnan(value)) return "nan";  // without the sign that some operations leave on it
   const double size = std::abs(value);
   if (!std::isfinite(value)) return fmt::format("{}", value);
   if (value == 0) return "0";

@@ -135,6 +135,7 @@ TEST_CASE("train: a program that is not there is status 2") {
   const Ran ran = run_command({"train", "none.dtl"});
   CHECK(ran.status == 2);
   CHECK(ran.err == "error[DTL5001]: cannot read `none.dtl`: No such file or directory\n");
+  CHECK(run_command({"check", "/"}).err == "error[DTL5001]: cannot read `/`: Is a directory\n");
 }
 
 TEST_CASE("train: Ctrl-C ends with the step, a last event and status 130") {
