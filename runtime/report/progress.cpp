@@ -90,7 +90,7 @@ class Live final : public Plain {
     add(epoch_text(position));
     add(step_text(position));
     for (const auto& [name, value] : values) add(name + " " + value_text(value));
-    add(rate_text(position.examples_per_second) + " examples/s");
+    add(rate_text(position.examples_per_second) + " ex/s");
     add(duration_text(position.seconds_left) + " left");
     out_ << "\r" << text << "\x1b[K" << std::flush;
     drawn_ = true;

@@ -80,7 +80,7 @@ TEST_CASE("progress: the live line is rewritten, fits, and gives way to others")
   const auto progress = make_live(out, [&] { return width; });
   CHECK(progress->due(0));
   progress->step(position_at(1), kValues);
-  CHECK(out.str() == "\repoch 2/5  step 10/40  loss 0.4313  accuracy 0.8750  81.2k examples/s  1:15 left\x1b[K");
+  CHECK(out.str() == "\repoch 2/5  step 10/40  loss 0.4313  accuracy 0.8750  81.2k ex/s  1:15 left\x1b[K");
   CHECK_FALSE(progress->due(1.05));
   CHECK(progress->due(1.11));
 
