@@ -21,16 +21,18 @@ LossPath loss_path(const Body& body, const graph::OpTable& ops, int32_t loss, co
   std::vector<char> depends(body.values.size()), reaches(body.values.size());
   const auto at = [](int32_t value) { return static_cast<size_t>(value); };
   for (const Statement& statement : body.statements) {
-    const bool trained = statement.kind == StatementKind::read_weight && std::find(weights.begin(), weights.end(), statement.index) != weights.end();
-    const bool passes = passes_gradients(statement, ops) &&
-                        std::any_of(statement.operands.begin(), statement.operands.end(), [&](int32_t operand) { return depends[at(operand)]; });
+    const bool trained =
+        statement.kind == StatementKind::read_weight && std::find(weights.begin(), weights.end(), statement.index) != weights.end();
+    const bool passes = passes_gradients(statement, ops) && std::any_of(statement.operands.begin(), statement.operands.end(),
+                                                                        [&](int32_t operand) { return depends[at(operand)]; });
     for (const int32_t result : statement.results) depends[at(result)] = trained || passes;
   }
   reaches[at(loss)] = 1;
   LossPath found;
   found.reaches_weights = depends[at(loss)] != 0;
   for (auto statement = body.statements.rbegin(); statement != body.statements.rend(); ++statement) {
-    const bool needed = std::any_of(statement->results.begin(), statement->results.end(), [&](int32_t result) { return reaches[at(result)]; });
+    const bool needed =
+        std::any_of(statement->results.begin(), statement->results.end(), [&](int32_t result) { return reaches[at(result)]; });
     if (!needed || !passes_gradients(*statement, ops)) continue;
     for (const int32_t operand : statement->operands) reaches[at(operand)] = 1;
     if (statement->op == "local_share" && depends[at(statement->operands[0])]) found.region = statement->operands[0];

@@ -94,7 +94,12 @@ const std::string kClassifier = kData + R"(
 model M (x: f32[batch, 5]) -> f32[batch, 3] { x |> dense(6, activation = relu) |> dropout(0.3) |> dense(3) }
 )" + kTrain + R"(
   loss = mean(sparse_cross_entropy(prediction, label))
-  metrics = { accuracy = mean(argmax(prediction) == label), highest = max(prediction), lowest = min(prediction), perplexity = exp(mean(sparse_cross_entropy(prediction, label))) }
+  metrics = {
+    accuracy = mean(argmax(prediction) == label)
+    highest = max(prediction)
+    lowest = min(prediction)
+    perplexity = exp(mean(sparse_cross_entropy(prediction, label)))
+  }
   optimizer = adam(1e-2)
 )";
 
@@ -105,8 +110,10 @@ TEST_CASE("a classifier with dropout and adam, whatever the replicas and the bat
 }
 
 TEST_CASE("losses by sum and by maximum") {
-  const std::string model = kData + "model M (x: f32[batch, 5]) -> f32[batch] { x |> dense(4, activation = tanh) |> dense(1) |> squeeze(axis = -1) }\n" + kTrain;
-  for (const char* loss : {"sum(squared_error(prediction, y))", "max(squared_error(prediction, y))", "mean(prediction * y) + 0.1 * min(prediction)", "sqrt(mean(squared_error(prediction, y)))"}) {
+  const std::string model =
+      kData + "model M (x: f32[batch, 5]) -> f32[batch] { x |> dense(4, activation = tanh) |> dense(1) |> squeeze(axis = -1) }\n" + kTrain;
+  for (const char* loss : {"sum(squared_error(prediction, y))", "max(squared_error(prediction, y))",
+                           "mean(prediction * y) + 0.1 * min(prediction)", "sqrt(mean(squared_error(prediction, y)))"}) {
     for (const int n : kReplicas) same(model + "  loss = " + loss + "\n  optimizer = sgd(0.05, momentum = 0.9)\n", mirrored(n), kBatches);
   }
 }
@@ -119,8 +126,9 @@ TEST_CASE("a loss with one batch reduction inside another") {
 }
 
 TEST_CASE("batch statistics are those of the global batch") {
-  const std::string program = kData + "model M (x: f32[batch, 5]) -> f32[batch, 3] { x |> dense(6) |> batch_norm() |> relu() |> dense(3) }\n" + kTrain +
-                              "  loss = mean(sparse_cross_entropy(prediction, label))\n  optimizer = sgd(0.1)\n";
+  const std::string program = kData +
+                              "model M (x: f32[batch, 5]) -> f32[batch, 3] { x |> dense(6) |> batch_norm() |> relu() |> dense(3) }\n" +
+                              kTrain + "  loss = mean(sparse_cross_entropy(prediction, label))\n  optimizer = sgd(0.1)\n";
   for (const int n : kReplicas) same(program, mirrored(n), {12, 7, 3, 12});
 }
 
@@ -178,7 +186,10 @@ train {
 }
 
 TEST_CASE("two mesh axes that both split the batch") {
-  const std::string program = "strategy both (rows: int, columns: int) {\n  mesh = { outer = rows, inner = columns }\n  batch = split(over = [outer, inner])\n  weights = broadcast\n}\n" + kClassifier;
+  const std::string program =
+      "strategy both (rows: int, columns: int) {\n  mesh = { outer = rows, inner = columns }\n  batch = split(over = [outer, inner])\n  "
+      "weights = broadcast\n}\n" +
+      kClassifier;
   same(program, "both(rows = 2, columns = 2)", kBatches);
   same(program, "both(rows = 2, columns = 3)", kBatches);
 }

@@ -18,7 +18,9 @@ dataset Points {
 model Linear (x: f32[batch, 2]) -> f32[batch] { x |> dense(1) |> squeeze(axis = -1) }
 )";
 
-std::string trained(const std::string& settings) { return kPoints + "train {\n model = Linear\n data = Points\n epochs = 1\n" + settings + "\n}\n"; }
+std::string trained(const std::string& settings) {
+  return kPoints + "train {\n model = Linear\n data = Points\n epochs = 1\n" + settings + "\n}\n";
+}
 const std::string kSquares = "loss = mean((prediction - y) ** 2)\n optimizer = sgd(0.1)\n";
 
 const graph::Array kX = array({3, 2}, {1, 2, -1, 0.5, 0, 3});
@@ -90,7 +92,8 @@ TEST_CASE("evaluation reads the weights and changes nothing") {
 }
 
 TEST_CASE("a mean over an epoch weighs each example alike, a short last batch too") {
-  Run run(lowered(trained(kSquares + "metrics = { highest = max(prediction), above = mean(prediction > y), root = sqrt(mean((prediction - y) ** 2)) }")));
+  Run run(lowered(trained(
+      kSquares + "metrics = { highest = max(prediction), above = mean(prediction > y), root = sqrt(mean((prediction - y) ** 2)) }")));
   run.weight(kKernel).data = {1, 0};
   // Predictions 1, −1, 0; then 5.
   run.evaluate({{"x", kX}, {"y", kY}});
@@ -227,12 +230,15 @@ train {
 
 TEST_CASE("random streams are named by path, whatever else the program has") {
   const auto kernel = [](const std::string& model) {
-    Run run(lowered("dataset Points {\n train = synthetic(12, seed = 1, fields = { x = normal([2]), y = normal([]) })\n batch = 4\n}\n" + model +
+    Run run(lowered("dataset Points {\n train = synthetic(12, seed = 1, fields = { x = normal([2]), y = normal([]) })\n batch = 4\n}\n" +
+                    model +
                     "\ntrain {\n model = Linear\n data = Points\n loss = mean(prediction)\n optimizer = sgd(0.1)\n epochs = 1\n}\n"));
     return run;
   };
   Run small = kernel("model Linear (x: f32[batch, 2]) -> f32[batch] { let last = dense(1)\n squeeze(last(x), axis = -1) }");
-  Run large = kernel("model Linear (x: f32[batch, 2]) -> f32[batch] { let last = dense(1)\n squeeze(last(x + 0 * (x |> dense(2) |> dropout(0.5))), axis = -1) }");
+  Run large = kernel(
+      "model Linear (x: f32[batch, 2]) -> f32[batch] { let last = dense(1)\n squeeze(last(x + 0 * (x |> dense(2) |> dropout(0.5))), axis = "
+      "-1) }");
   CHECK(small.weight("Linear/last/kernel").data == large.weight("Linear/last/kernel").data);
   CHECK(large.weight("Linear/dense.0/kernel").data[0] != large.weight("Linear/last/kernel").data[0]);
 }

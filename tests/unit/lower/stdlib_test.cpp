@@ -11,10 +11,10 @@ namespace {
 
 /// A program whose loss is `expression` of one example's `x` (moved by a weight, so that it has a gradient) and `t`.
 graph::Graph of_expression(const std::string& expression, const std::string& shape) {
-  return lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { a = normal([" + shape + "]), t = normal([" + shape + "]), label = integers(0, 4, []) })\n" +
-                 "  batch = 4\n}\n" +
-                 "model M (a: f32[batch, " + shape + "], t: f32[batch, " + shape + "], label: i64[batch]) -> f32[batch] {\n" +
-                 "  weight w: f32[" + shape + "] = zeros\n  let x = a + w\n  " + expression + "\n}\n" +
+  return lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { a = normal([" + shape + "]), t = normal([" + shape +
+                 "]), label = integers(0, 4, []) })\n" + "  batch = 4\n}\n" + "model M (a: f32[batch, " + shape + "], t: f32[batch, " +
+                 shape + "], label: i64[batch]) -> f32[batch] {\n" + "  weight w: f32[" + shape + "] = zeros\n  let x = a + w\n  " +
+                 expression + "\n}\n" +
                  "train {\n  model = M\n  data = Points\n  loss = sum(prediction)\n  optimizer = sgd(1.0)\n  epochs = 1\n}\n");
 }
 
@@ -35,7 +35,8 @@ Measured measure(const graph::Graph& graph, const std::vector<double>& x, const 
 using Formula = std::function<double(const std::vector<double>& x, const std::vector<double>& t, int label)>;
 
 /// The value is the formula's, the gradient that of its differences.
-void agrees(const std::string& expression, const std::vector<std::vector<double>>& xs, const std::vector<double>& t, const Formula& formula) {
+void agrees(const std::string& expression, const std::vector<std::vector<double>>& xs, const std::vector<double>& t,
+            const Formula& formula) {
   const graph::Graph graph = of_expression(expression, std::to_string(t.size()));
   for (const std::vector<double>& x : xs) {
     for (int label = 0; label < (expression.find("label") != std::string::npos ? static_cast<int>(t.size()) : 1); ++label) {
@@ -88,8 +89,9 @@ TEST_CASE("activations are their formulas, and so are their gradients") {
 }
 
 TEST_CASE("gradients at a kink are PyTorch's") {
-  const std::vector<std::pair<std::string, double>> rows = {{"relu(x)", 0},     {"relu6(x)", 0},    {"leaky_relu(x)", 0.01},       {"elu(x)", 1},
-                                                            {"softplus(x)", 0.5}, {"abs(x)", 0}, {"absolute_error(x, t)", 0}, {"sigmoid_cross_entropy(x, t)", 0.5}};
+  const std::vector<std::pair<std::string, double>> rows = {
+      {"relu(x)", 0},       {"relu6(x)", 0}, {"leaky_relu(x)", 0.01},     {"elu(x)", 1},
+      {"softplus(x)", 0.5}, {"abs(x)", 0},   {"absolute_error(x, t)", 0}, {"sigmoid_cross_entropy(x, t)", 0.5}};
   for (const auto& [expression, expected] : rows) {
     CAPTURE(expression);
     CHECK(measure(of_expression("sum(" + expression + ", axis = 1)", "1"), {0}, {0}).gradient[0] == expected);
@@ -116,7 +118,8 @@ TEST_CASE("softmax and its kin do not overflow") {
 TEST_CASE("losses are their formulas, and so are their gradients") {
   const std::vector<std::vector<double>> xs = {{0.1, -0.4, 1.2}, {-3, 0.6, 0.7}, {60, -60, 0.5}};
   const std::vector<double> t = {0.2, 0.5, 0.3};
-  agrees("sparse_cross_entropy(x, label)", xs, t, [](const auto& x, const auto&, int label) { return log_sum(x) - x[static_cast<size_t>(label)]; });
+  agrees("sparse_cross_entropy(x, label)", xs, t,
+         [](const auto& x, const auto&, int label) { return log_sum(x) - x[static_cast<size_t>(label)]; });
   agrees("cross_entropy(x, t)", xs, t, [](const auto& x, const auto& w, int) {
     double sum = 0;
     for (size_t i = 0; i < 3; ++i) sum += w[i] * (log_sum(x) - x[i]);
@@ -162,10 +165,11 @@ namespace {
 
 /// The first weight after each of five steps, the gradient of step k being `gradients[k]`.
 std::vector<double> path_of(const std::string& optimizer, const std::vector<double>& gradients) {
-  Run run(lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { x = normal([]) })\n  batch = 4\n}\n"
-                  "model M (x: f32[batch]) -> f32[batch] {\n  weight w: f32[] = 0.5\n  x * w\n}\n"
-                  "train {\n  model = M\n  data = Points\n  loss = mean(prediction)\n  optimizer = " +
-                  optimizer + "\n  epochs = 1\n}\n"));
+  Run run(
+      lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { x = normal([]) })\n  batch = 4\n}\n"
+              "model M (x: f32[batch]) -> f32[batch] {\n  weight w: f32[] = 0.5\n  x * w\n}\n"
+              "train {\n  model = M\n  data = Points\n  loss = mean(prediction)\n  optimizer = " +
+              optimizer + "\n  epochs = 1\n}\n"));
   std::vector<double> path;
   for (const double g : gradients) {
     run.train({{"x", array({1}, {g})}});
@@ -236,7 +240,8 @@ TEST_CASE("schedules give the rate of each update") {
         [](double t) { return 0.1 * (0.2 + 0.8 * 0.5 * (1 + std::cos(M_PI * std::min(t / 5, 1.0)))); });
   equal("linear_decay(0.1, steps = 6)", [](double t) { return 0.1 * (1 - std::min(t / 6, 1.0)); });
   equal("exponential_decay(0.1, steps = 3, factor = 0.5)", [](double t) { return 0.1 * std::pow(0.5, t / 3); });
-  equal("exponential_decay(0.1, steps = 3, factor = 0.5, staircase = true)", [](double t) { return 0.1 * std::pow(0.5, std::floor(t / 3)); });
+  equal("exponential_decay(0.1, steps = 3, factor = 0.5, staircase = true)",
+        [](double t) { return 0.1 * std::pow(0.5, std::floor(t / 3)); });
   equal("inverse_square_root(0.1, warmup = 4)", [](double t) { return 0.1 * std::min(t / 4, std::sqrt(4 / t)); });
   equal("piecewise(bounds = [2, 5], rates = [0.3, 0.2, 0.1])", [](double t) { return t <= 2 ? 0.3 : t <= 5 ? 0.2 : 0.1; });
   equal("step => 0.1 / cast(step, f32)", [](double t) { return 0.1 / t; });
@@ -244,10 +249,11 @@ TEST_CASE("schedules give the rate of each update") {
 
 TEST_CASE("initialisers have their distributions") {
   const auto values = [](const std::string& initialiser) {
-    Run run(lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { x = normal([30]) })\n  batch = 4\n}\n"
-                    "model M (x: f32[batch, 30]) -> f32[batch, 90] {\n  weight w: f32[30, 90] = " +
-                    initialiser + "\n  matmul(x, w)\n}\n" +
-                    "train {\n  model = M\n  data = Points\n  loss = mean(prediction)\n  optimizer = sgd(0.1)\n  epochs = 1\n}\n"));
+    Run run(
+        lowered("dataset Points {\n  train = synthetic(4, seed = 1, fields = { x = normal([30]) })\n  batch = 4\n}\n"
+                "model M (x: f32[batch, 30]) -> f32[batch, 90] {\n  weight w: f32[30, 90] = " +
+                initialiser + "\n  matmul(x, w)\n}\n" +
+                "train {\n  model = M\n  data = Points\n  loss = mean(prediction)\n  optimizer = sgd(0.1)\n  epochs = 1\n}\n"));
     return run.weight("M/w").data;
   };
   const auto spread = [&](const std::string& initialiser, double mean, double deviation, double limit) {
@@ -306,7 +312,8 @@ train {
   Run run(lowered(program));
   const std::vector<double> x = {3, 2, 1, -1, 0, 5, 2, 1, 2, 0.5, 4, 3}, t = {1, 1, 0, 1};
   // In two batches: over an epoch the numbers are those of all examples.
-  run.evaluate({{"x", array({3, 3}, {x.begin(), x.begin() + 9})}, {"label", array({3}, {0, 1, 1}, DType::i64)}, {"t", array({3}, {1, 1, 0})}});
+  run.evaluate(
+      {{"x", array({3, 3}, {x.begin(), x.begin() + 9})}, {"label", array({3}, {0, 1, 1}, DType::i64)}, {"t", array({3}, {1, 1, 0})}});
   run.evaluate({{"x", array({1, 3}, {x.begin() + 9, x.end()})}, {"label", array({1}, {2}, DType::i64)}, {"t", array({1}, {1})}});
   CHECK(run.report("eval/accuracy") == Approx(1.0 / 4));
   CHECK(run.report("eval/top2") == Approx(3.0 / 4));
