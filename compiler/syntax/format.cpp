@@ -44,6 +44,7 @@ class Formatter {
     }
     for (; next_comment < comments_.size(); ++next_comment) comment(comments_[next_comment], list_.tokens.size() - 1);
     if (!out_.empty()) out_ += '\n';
+    align();
     return std::move(out_);
   }
 
@@ -101,6 +102,7 @@ class Formatter {
     const bool between_elements = between_statements || opens(before) || before == DtlParser::COMMA || closes(type(next));
     if (!comment.own_line && !out_.empty()) {
       out_ += "  ";
+      stop(true, comment.range.begin);
     } else if (!out_.empty()) {
       const bool empty_line = between_statements && before != DtlParser::OPEN_BRACE && lines_between(last_end_, comment.range.begin) > 1;
       const bool after_comment = between_statements && before == DtlParser::OPEN_BRACE && commented_ && lines_between(last_end_, comment.range.begin) > 1;
@@ -140,6 +142,7 @@ class Formatter {
     commented_ = false;
     if (closing) groups_.pop_back();
     if (starts && !closing) groups_.back().element = line_indent_;
+    if (is_setting(i)) stop(false, list_.tokens[i].begin);
     out_ += text(i);
     last_end_ = list_.tokens[i].end;
     note_declaration(i);
@@ -189,8 +192,74 @@ class Formatter {
     return !belongs_to_operand(i) || opens_parameters(i);
   }
 
+  // ---- columns
+
+  /// A place on a line that its neighbours may share: the `=` of a setting, a comment behind code.
+  struct Stop {
+    bool comment;
+    size_t line, at;  ///< in the output: line from 0, bytes from its start
+    size_t column;    ///< in the source
+    int indent;
+  };
+
+  /// The `=` of `name = …` at the start of a line.
+  bool is_setting(size_t i) const {
+    if (type(i) != DtlParser::EQUALS || i == 0 || type(i - 1) != DtlParser::NAME) return false;
+    const size_t line = out_.rfind('\n') + 1;
+    return out_.size() - line == static_cast<size_t>(line_indent_) + text(i - 1).size() + 1;
+  }
+
+  /// Characters, not bytes.
+  static size_t width(std::string_view text) {
+    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  }
+
+  void stop(bool comment, int32_t source) {
+    const auto from = static_cast<size_t>(source);
+    const size_t source_line = from == 0 ? 0 : text_.rfind('\n', from - 1) + 1;  // npos + 1 is 0
+    const size_t line = out_.rfind('\n') + 1;
+    stops_.push_back({comment, static_cast<size_t>(std::count(out_.begin(), out_.end(), '\n')), out_.size() - line,
+                      width(std::string_view(text_).substr(source_line, from - source_line)), line_indent_});
+  }
+
+  /// Settings on lines below one another whose `=` stood in one column keep a column; so do comments behind code.
+  void align() {
+    if (stops_.empty()) return;
+    std::vector<std::string> lines;
+    for (size_t at = 0; at < out_.size();) {
+      const size_t end = out_.find('\n', at);
+      lines.push_back(out_.substr(at, end - at));
+      at = end + 1;
+    }
+    for (const bool comment : {false, true}) {
+      std::vector<Stop*> run;
+      const auto flush = [&] {
+        size_t column = 0;
+        for (const Stop* stop : run) column = std::max(column, width(std::string_view(lines[stop->line]).substr(0, stop->at)));
+        for (Stop* stop : run) {
+          const size_t pad = column - width(std::string_view(lines[stop->line]).substr(0, stop->at));
+          lines[stop->line].insert(stop->at, pad, ' ');
+          for (Stop& behind : stops_) {
+            if (behind.line == stop->line && behind.at > stop->at) behind.at += pad;
+          }
+        }
+        run.clear();
+      };
+      for (Stop& stop : stops_) {
+        if (stop.comment != comment) continue;
+        const bool goes_on = !run.empty() && run.back()->line + 1 == stop.line && run.back()->column == stop.column && (comment || run.back()->indent == stop.indent);
+        if (!goes_on) flush();
+        run.push_back(&stop);
+      }
+      flush();
+    }
+    out_.clear();
+    for (const std::string& line : lines) out_ += line + '\n';
+  }
+
   const std::string& text_;
   TokenList list_;
+  std::vector<Stop> stops_;
   std::vector<size_t> partner_;
   std::vector<bool> broken_;
   std::vector<Comment> comments_;
