@@ -136,7 +136,7 @@ class StrategyReader {
     if (expr.kind == ExprKind::name && expr.name == "broadcast") return Placements(axes, Placement::broadcast());
     const Expr* callee = expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name ? expr.items[0] : nullptr;
     const std::string& word = callee ? callee->name : expr.name;
-    if (callee && word == "split") return split(expr, role);
+    if (callee && word == "split") return split(expr);
     if (std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), word) != std::end(kLaterPlacements)) {
       reporter_.report(expr.range, diag::not_supported_yet, fmt::format("`{} = {}`", role, text_of(expr)));
       return std::nullopt;
@@ -151,7 +151,7 @@ class StrategyReader {
   }
 
   // `split(data)`, `split(1, over = model)`, `split(over = [worker, data])`: the argument's form decides.
-  std::optional<Placements> split(const Expr& expr, const std::string& role) {
+  std::optional<Placements> split(const Expr& expr) {
     Placements result(result_.mesh.axes.size(), Placement::broadcast());
     int64_t dim = 0;
     std::vector<const Expr*> over;
@@ -196,7 +196,6 @@ class StrategyReader {
       }
       result[static_cast<size_t>(axis - axes.begin())] = Placement::split(static_cast<int>(dim));
     }
-    (void)role;
     return result;
   }
 
