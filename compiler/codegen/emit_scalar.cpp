@@ -328,9 +328,8 @@ Value* ScalarEmitter::uniform(const Instruction& it, std::span<Value* const> arg
   const auto word = [&](uint64_t value) { return llvm::ConstantInt::get(args[2]->getType(), value); };
   const auto low = [&](Value* x) { return b_.CreateAnd(x, word(0xFFFFFFFF)); };
   const auto high = [&](Value* x) { return b_.CreateLShr(x, word(32)); };
-  const auto stream = static_cast<uint64_t>(it.number);
-  std::array<Value*, 4> counter = {args[2], high(args[2]), args[1], word(stream >> 32)};
-  std::array<Value*, 2> key = {b_.CreateXor(args[0], word(stream & 0xFFFFFFFF)), high(args[0])};
+  std::array<Value*, 4> counter = {args[2], high(args[2]), args[1], high(args[3])};
+  std::array<Value*, 2> key = {b_.CreateXor(args[0], args[3]), high(args[0])};
   for (int round = 0; round < 10; ++round) {
     Value* a = b_.CreateMul(low(counter[0]), word(0xD2511F53));
     Value* b = b_.CreateMul(low(counter[2]), word(0xCD9E8D57));

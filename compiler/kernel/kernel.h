@@ -39,7 +39,7 @@ enum class Scalar : uint8_t {
   // others
   select,      ///< args: condition, then, else
   cast,        ///< to `dtype`
-  uniform,     ///< args: seed, step, i64 index; `number` is the stream: Philox, in [0, 1), 24 bits, see philox.h
+  uniform,     ///< args: seed, step, index, stream, each i64: Philox, in [0, 1), 24 bits, see philox.h
 };
 std::string_view name_of(Scalar scalar);
 std::optional<Scalar> parse_scalar(std::string_view name);
@@ -50,7 +50,7 @@ struct Instruction {
   DType dtype;                ///< of the result
   std::vector<int32_t> args;  ///< indices of earlier instructions
   int32_t index = 0;          ///< loop: which; load: operand; reduced: stage
-  double number = 0;          ///< constant's value; uniform's stream (an integer below 2^53); reduced: which result
+  double number = 0;          ///< constant's value; reduced: which result
   Size size{};                ///< size
   bool operator==(const Instruction&) const = default;
 };

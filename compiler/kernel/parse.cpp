@@ -83,12 +83,6 @@ class Line {
     return result;
   }
 
-  double integer_number() {
-    const auto result = types::parse_integer(word());
-    bad |= !result || std::abs(static_cast<double>(*result)) > kExact;
-    return static_cast<double>(result.value_or(0));
-  }
-
  private:
   std::string_view rest_;
 };
@@ -129,10 +123,6 @@ Instruction parse_instruction(Line& line) {
       break;
     }
     case Scalar::uniform:
-      result.args = line.values();
-      line.expect("stream");
-      result.number = line.integer_number();
-      break;
     case Scalar::negate:
     case Scalar::abs:
     case Scalar::exp:

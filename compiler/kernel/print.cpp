@@ -34,7 +34,6 @@ std::string instruction_text(const Instruction& instruction) {
     case Scalar::reduced:
       return text + fmt::format(" {}.{}", instruction.index, static_cast<int64_t>(instruction.number));
     case Scalar::uniform:
-      return text + fmt::format(" {} stream {}", values_text(instruction.args), static_cast<int64_t>(instruction.number));
     case Scalar::negate:
     case Scalar::abs:
     case Scalar::exp:

@@ -83,9 +83,8 @@ int32_t Body::reduced(int32_t stage, DType dtype) {
 }
 
 int32_t Body::uniform(int64_t stream, DType dtype, std::vector<int32_t> args) {
-  kernel::Instruction instruction{Scalar::uniform, dtype, std::move(args)};
-  instruction.number = static_cast<double>(stream);
-  return push(std::move(instruction));
+  args.push_back(constant(static_cast<double>(stream)));
+  return apply(Scalar::uniform, dtype, std::move(args));
 }
 
 graph::KernelRule Body::done(int32_t value) && {

@@ -35,6 +35,7 @@ class Composer {
       if (stored.contains(value)) store(unit, value);
     }
     arrange();
+    drop_unused();
     Composed result{std::move(kernel_), std::move(operands_), std::move(slots_), group_.outer.empty() ? Extent{} : group_.outer[0], false};
     return result;
   }
@@ -76,13 +77,24 @@ class Composer {
     return push(std::move(instruction), 0);
   }
 
+  /// A constant as a slot: kernels that differ in nothing else, as those of two streams of random numbers, are one.
+  int32_t known_late(const Instruction& constant) {
+    DTL_CHECK(constant.scalar == Scalar::constant, "a random stream is no constant");
+    Instruction instruction{Scalar::size, DType::i64, {}};
+    instruction.size = {1, slot({static_cast<int64_t>(constant.number), -1})};
+    return push(std::move(instruction), 0);
+  }
+
   kernel::Size size(Extent extent) {
     if (extent.slot < 0) return {extent.scale, -1};
-    const Extent row{1, extent.slot};
+    return {extent.scale, slot({1, extent.slot})};
+  }
+
+  int32_t slot(Extent row) {
     const auto at = std::find(slots_.begin(), slots_.end(), row);
-    const auto slot = static_cast<int32_t>(at - slots_.begin());
+    const auto found = static_cast<int32_t>(at - slots_.begin());
     if (at == slots_.end()) slots_.push_back(row);
-    return {extent.scale, slot};
+    return found;
   }
 
   int32_t operand(ValueId value, bool written) {
@@ -178,6 +190,7 @@ class Composer {
         case Scalar::less_equal: case Scalar::select: case Scalar::cast: {
           Instruction copy = it;
           copy.args = mapped();
+          if (it.scalar == Scalar::uniform) copy.args[3] = known_late(rule.body[static_cast<size_t>(it.args[3])]);
           values.push_back(push(std::move(copy), 0));
           break;
         }
@@ -258,6 +271,40 @@ class Composer {
       if (instruction.scalar == Scalar::reduced) instruction.index = number[static_cast<size_t>(instruction.index)];
     }
     for (kernel::Stage& stage : stores_) kernel_.stages.push_back(std::move(stage));
+  }
+
+  /// Leaves out instructions that no stage needs: equal work is to be equal text.
+  void drop_unused() {
+    std::vector<bool> used(kernel_.body.size());
+    const auto use = [&](int32_t value) { used[static_cast<size_t>(value)] = true; };
+    for (const kernel::Stage& stage : kernel_.stages) {
+      for (const kernel::Reduction& reduction : stage.reductions) use(reduction.value);
+      for (const kernel::Store& store : stage.stores) {
+        use(store.value);
+        for (const int32_t index : store.indices) use(index);
+      }
+    }
+    for (size_t i = used.size(); i-- > 0;) {
+      if (!used[i]) continue;
+      for (const int32_t arg : kernel_.body[i].args) use(arg);
+    }
+    std::vector<int32_t> renamed(kernel_.body.size());
+    std::vector<Instruction> body;
+    const auto rename = [&](int32_t& value) { value = renamed[static_cast<size_t>(value)]; };
+    for (size_t i = 0; i < used.size(); ++i) {
+      renamed[i] = static_cast<int32_t>(body.size());
+      if (!used[i]) continue;
+      for (int32_t& arg : kernel_.body[i].args) rename(arg);
+      body.push_back(std::move(kernel_.body[i]));
+    }
+    kernel_.body = std::move(body);
+    for (kernel::Stage& stage : kernel_.stages) {
+      for (kernel::Reduction& reduction : stage.reductions) rename(reduction.value);
+      for (kernel::Store& store : stage.stores) {
+        rename(store.value);
+        for (int32_t& index : store.indices) rename(index);
+      }
+    }
   }
 
   const Lowered& lowered_;

@@ -312,7 +312,7 @@ class Interpreter {
     if (it.scalar == Scalar::cast) return held(it.dtype, converted(type(it.args[0]), it.dtype, value(it.args[0])));
     REQUIRE(it.scalar == Scalar::uniform);
     const auto bits = [&](size_t k) { return static_cast<uint64_t>(value(it.args[k]).whole); };
-    return {philox_uniform(bits(0), static_cast<uint64_t>(it.number), bits(1), bits(2)), 0};
+    return {philox_uniform(bits(0), bits(3), bits(1), bits(2)), 0};
   }
 
   const Kernel& kernel_;

@@ -253,16 +253,17 @@ outer 0 $0
 %2 = load i64 1[]
 %3 = size i64 $1
 %4 = add i64 %0, %3
-%5 = uniform {0} %1, %2, %4 stream {1}
+%5 = size i64 $2
+%6 = uniform {0} %1, %2, %4, %5
 stage []
-  store 2[%0] %5
+  store 2[%0] %6
 )",
-                                           type, stream);
+                                           type);
       for (const int64_t first : {int64_t{0}, (int64_t{1} << 32) - 9}) {
         const auto fill = [](size_t k, int64_t) { return k == 0 ? 0x1p62 + 0x1p20 : k == 1 ? 12345.0 : 0.0; };
-        check_kernel(text, {67, first}, {}, fill);
-        Memories operands = make_operands(parsed(text), {67, first}, fill);
-        call(compiled(parsed(text), 128), operands, {67, first}, 0, 67);
+        check_kernel(text, {67, first, stream}, {}, fill);
+        Memories operands = make_operands(parsed(text), {67, first, stream}, fill);
+        call(compiled(parsed(text), 128), operands, {67, first, stream}, 0, 67);
         for (int64_t i = 0; i < 67; ++i) {
           CHECK(operands[2].get(i).real ==
                 philox_uniform((uint64_t{1} << 62) + (1 << 20), static_cast<uint64_t>(stream), 12345, static_cast<uint64_t>(first + i)));
