@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -51,7 +51,8 @@ class MemorySource : public data::Source {
 
 class Bench {
  public:
-  explicit Bench(const driver::Options& options) : compilation_(options), jit_({.cache_directory = codegen::default_cache_directory(), .threads = 2}) {
+  explicit Bench(const driver::Options& options)
+      : compilation_(options), jit_({.cache_directory = codegen::default_cache_directory(), .threads = 2}) {
     if (compilation_.parse() && compilation_.check()) plan_ = compilation_.plan();
     const bool good = plan_.has_value() && compilation_.finish_data(true);
     compilation_.print_diagnostics(std::cerr);
@@ -94,8 +95,13 @@ class Bench {
     } while (Clock::now() < end);
     std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
     const double median = times[times.size() / 2];
-    return {{"system", "dslc"},         {"work", "mlp"}, {"replicas", topology_.replicas}, {"threads", topology_.workers()}, {"examples_per_s", static_cast<double>(batch()) / median},
-            {"step_ms", median * 1000}, {"steps", times.size()}};
+    return {{"system", "dslc"},
+            {"work", "mlp"},
+            {"replicas", topology_.replicas},
+            {"threads", topology_.workers()},
+            {"examples_per_s", static_cast<double>(batch()) / median},
+            {"step_ms", median * 1000},
+            {"steps", times.size()}};
   }
 
   /// What torch_check.py reads: the weights now, `steps` batches, and the numbers that both need.
@@ -117,7 +123,8 @@ class Bench {
         put(folder, fmt::format("{}.{}", source_->fields()[f].name, s), bytes);
       }
     }
-    std::ofstream(folder + "/spec.json") << json{{"layers", layers}, {"steps", steps}, {"batch", batch()}, {"learning_rate", 1e-3}, {"epsilon", 1e-8}};
+    std::ofstream(folder + "/spec.json") << json{
+        {"layers", layers}, {"steps", steps}, {"batch", batch()}, {"learning_rate", 1e-3}, {"epsilon", 1e-8}};
   }
 
   /// Nanoseconds of each step of the plan, on worker 0.
@@ -142,7 +149,8 @@ class Bench {
  private:
   void reset_metrics() {
     for (size_t i = 0; i < executable_.plan.states.size(); ++i) {
-      if (executable_.plan.states[i].role == plan::StateRole::metric) executor_->set_scalar(static_cast<int>(i), executable_.plan.states[i].identity);
+      if (executable_.plan.states[i].role == plan::StateRole::metric)
+        executor_->set_scalar(static_cast<int>(i), executable_.plan.states[i].identity);
     }
   }
 

@@ -1,5 +1,7 @@
 // What nearly every file includes, precompiled once.
 #pragma once
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,5 +20,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>

@@ -1,7 +1,6 @@
 // dslc check: every mistake of a program, or a line that says what it would train.
-#include <ostream>
-
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
@@ -25,13 +24,22 @@ int check(const Options& options, std::ostream& out, std::ostream& err) {
     if (split.name == "train") examples = split.info.examples;
   }
   std::string mesh;
-  for (const plan::MeshAxis& axis : program.strategy.mesh.axes) mesh += fmt::format("{}{} = {}", mesh.empty() ? "" : ", ", axis.name, axis.size);
+  for (const plan::MeshAxis& axis : program.strategy.mesh.axes)
+    mesh += fmt::format("{}{} = {}", mesh.empty() ? "" : ", ", axis.name, axis.size);
   if (options.json) {
-    out << nlohmann::json{{"event", "checked"}, {"file", options.file}, {"examples", examples}, {"batch", program.data.batch},
-                          {"weights", weights}, {"tensors", program.weights.size()}, {"strategy", program.strategy.name}}.dump() << "\n";
+    out << nlohmann::json{{"event", "checked"},
+                          {"file", options.file},
+                          {"examples", examples},
+                          {"batch", program.data.batch},
+                          {"weights", weights},
+                          {"tensors", program.weights.size()},
+                          {"strategy", program.strategy.name}}
+               .dump()
+        << "\n";
   } else {
-    out << fmt::format("{}: no mistakes. {} of {} examples in batches of {}; {} weights in {} tensors; strategy {} on mesh {{ {} }}\n", options.file,
-                       program.data.name, examples, program.data.batch, weights, program.weights.size(), program.strategy.name, mesh);
+    out << fmt::format("{}: no mistakes. {} of {} examples in batches of {}; {} weights in {} tensors; strategy {} on mesh {{ {} }}\n",
+                       options.file, program.data.name, examples, program.data.batch, weights, program.weights.size(),
+                       program.strategy.name, mesh);
   }
   return 0;
 }

@@ -16,7 +16,10 @@ namespace {
 
 void add_program_options(CLI::App* command, Options& options) {
   command->add_option("FILE", options.file, "the program (.dtl)")->required();
-  command->add_option("--set", options.sets, "override a value: NAME=VALUE, Dataset.batch=64, precision=f64")->type_name("PATH=VALUE")->expected(1)->take_all();
+  command->add_option("--set", options.sets, "override a value: NAME=VALUE, Dataset.batch=64, precision=f64")
+      ->type_name("PATH=VALUE")
+      ->expected(1)
+      ->take_all();
   command->add_option("--strategy", options.strategy, "a strategy of the program by name, or an expression")->type_name("STRATEGY");
   command->add_option("--train", options.train, "which train block, where the program has several")->type_name("NAME");
   command->add_option("--data", options.data, "folder where data files are looked up first")->type_name("DIR")->expected(1)->take_all();

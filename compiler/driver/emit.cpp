@@ -88,7 +88,8 @@ int emit(const Options& options, std::ostream& out, std::ostream& err) {
     const std::optional<plan::Plan> plan = compilation.plan();
     if (!plan) return stop(1);
     if (options.stage == "plan") {
-      if (!options.only.empty() && std::none_of(plan->entries.begin(), plan->entries.end(), [&](const plan::Entry& entry) { return entry.name == options.only; })) {
+      if (!options.only.empty() &&
+          std::none_of(plan->entries.begin(), plan->entries.end(), [&](const plan::Entry& entry) { return entry.name == options.only; })) {
         err << fmt::format("dslc: no entry is called `{}`\n", options.only);
         return stop(1);
       }
@@ -98,7 +99,8 @@ int emit(const Options& options, std::ostream& out, std::ostream& err) {
     const int status = emit_kernels(options, *plan, out, err);
     return stop(status);
   }
-  const std::optional<graph::Graph> graph = compilation.graph(options.stop_after.empty() ? pass_of_stage(options.stage) : options.stop_after);
+  const std::optional<graph::Graph> graph =
+      compilation.graph(options.stop_after.empty() ? pass_of_stage(options.stage) : options.stop_after);
   if (!graph) return stop(1);
   if (!options.only.empty() && !graph->find_function(options.only)) {
     std::string names;

@@ -21,7 +21,8 @@ std::string key_of(const sema::SourceSpec& spec) {
     key += "|" + stage.function;
     for (const auto& [name, value] : stage.strings) key += fmt::format(" {}={:?}", name, value);
     for (const auto& [name, value] : stage.integers) key += fmt::format(" {}={}", name, value);
-    for (const auto& field : stage.fields) key += fmt::format(" {}={}({}, {}, {})", field.name, field.generator, field.low, field.high, fmt::join(field.shape, ","));
+    for (const auto& field : stage.fields)
+      key += fmt::format(" {}={}({}, {}, {})", field.name, field.generator, field.low, field.high, fmt::join(field.shape, ","));
   }
   return key;
 }
@@ -36,7 +37,8 @@ data::Generator generator_of(const std::string& name) {
 std::shared_ptr<data::Source> open_synthetic(const sema::SourceStage& stage) {
   std::vector<data::SyntheticField> fields;
   for (const auto& field : stage.fields) {
-    fields.push_back({field.name, generator_of(field.generator), static_cast<int64_t>(field.low), static_cast<int64_t>(field.high), field.shape});
+    fields.push_back(
+        {field.name, generator_of(field.generator), static_cast<int64_t>(field.low), static_cast<int64_t>(field.high), field.shape});
   }
   return data::synthetic(stage.integers.at("examples"), static_cast<uint64_t>(stage.integers.at("seed")), fields);
 }
@@ -59,7 +61,8 @@ std::optional<sema::SplitInfo> Compilation::open(const sema::SourceSpec& spec, s
     for (const sema::SourceStage& stage : spec.stages) {
       try {
         if (stage.function == "idx") {
-          const std::string images = data::look_up(stage.strings.at("images"), places), labels = data::look_up(stage.strings.at("labels"), places);
+          const std::string images = data::look_up(stage.strings.at("images"), places),
+                            labels = data::look_up(stage.strings.at("labels"), places);
           source = data::idx(files_, images, labels);
         } else if (stage.function == "synthetic") {
           source = open_synthetic(stage);

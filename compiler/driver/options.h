@@ -24,7 +24,7 @@ struct Options {
   // pass
   std::string pass;
   // train
-  std::string cache;        ///< kernel cache folder; `none` for none
+  std::string cache;  ///< kernel cache folder; `none` for none
 };
 
 /// Parses `arguments` (without the program's name) and runs the command; everything printed goes to `out` and `err`.

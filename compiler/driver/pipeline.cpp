@@ -72,8 +72,9 @@ bool Compilation::check() {
   }
   if (sink.has_errors()) return false;
 
-  program = sema::check(*ast, library_, ops::table(), [this](const sema::SourceSpec& spec, source::Sink& into) { return open(spec, into); },
-                        sema_options, sink);
+  program = sema::check(
+      *ast, library_, ops::table(), [this](const sema::SourceSpec& spec, source::Sink& into) { return open(spec, into); }, sema_options,
+      sink);
   return program.has_value() && !sink.has_errors();
 }
 
@@ -97,7 +98,8 @@ std::optional<plan::Plan> Compilation::plan() {
 
 /// The choice of the strategy is to blame; the expression that it fails on is told where it is the user's.
 void Compilation::cannot_place(const transform::PlaceError& error) {
-  source::Reported reported = sink.report(program->strategy_range.known() ? program->strategy_range : error.range, diag::cannot_place, error.text);
+  source::Reported reported =
+      sink.report(program->strategy_range.known() ? program->strategy_range : error.range, diag::cannot_place, error.text);
   const bool in_library = error.range.known() && sources.file(error.range.file).name.starts_with("<stdlib>");
   if (error.range.known() && !in_library && program->strategy_range.known()) reported.note(error.range, "here");
 }
@@ -109,7 +111,8 @@ void Compilation::print_diagnostics(std::ostream& err) {
     err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, false)) << "\n";
     if (diagnostic->severity == source::Severity::warning) ++warnings;
   }
-  if (!options_->json && sink.has_errors()) err << fmt::format("{}: {} error{}\n", options_->file, sink.errors(), sink.errors() == 1 ? "" : "s");
+  if (!options_->json && sink.has_errors())
+    err << fmt::format("{}: {} error{}\n", options_->file, sink.errors(), sink.errors() == 1 ? "" : "s");
 }
 
 }  // namespace dtl::driver

@@ -7,8 +7,8 @@
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
-#include "runtime/report/progress.h"
 #include "runtime/plan/fault.h"
+#include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
 #include "runtime/train/interrupt.h"
 #include "runtime/train/loop.h"
@@ -19,7 +19,8 @@ namespace {
 std::unique_ptr<report::Progress> make_progress(const Options& options, std::ostream& out) {
   if (options.json) return report::make_json(out);
   if (options.quiet) return report::make_quiet(out);
-  if (&out == &std::cout && report::is_terminal(STDOUT_FILENO)) return report::make_live(out, [] { return report::terminal_width(STDOUT_FILENO); });
+  if (&out == &std::cout && report::is_terminal(STDOUT_FILENO))
+    return report::make_live(out, [] { return report::terminal_width(STDOUT_FILENO); });
   return report::make_plain(out);
 }
 
@@ -44,7 +45,8 @@ std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e
 
 /// What training will touch, before it touches any: a machine without it would be stopped by its system half-way.
 void check_memory(const plan::Plan& plan, const train::Topology& topology) {
-  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes) * topology.replicas + static_cast<double>(plan.shared_bytes + plan.state_bytes);
+  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes) * topology.replicas +
+                        static_cast<double>(plan.shared_bytes + plan.state_bytes);
   const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > there) throw Fault(6002, {gigabytes(needed), gigabytes(there)});
 }

@@ -24,7 +24,8 @@ std::optional<AxisGroup> parse_group(std::string_view text) {
     letter.letter = std::string(word);
     const bool name = std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
     if (!name && word != "...") return std::nullopt;
-    if (std::any_of(group.begin(), group.end(), [&](const AxisLetter& other) { return other.letter == letter.letter; })) return std::nullopt;
+    if (std::any_of(group.begin(), group.end(), [&](const AxisLetter& other) { return other.letter == letter.letter; }))
+      return std::nullopt;
     group.push_back(std::move(letter));
   }
   return group;

@@ -22,7 +22,8 @@ class Builder {
   /// is our fault and aborts. Results are named after `name`, else after the op.
   std::vector<ValueId> add_multi(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs = {}, std::string name = {});
   /// The same with a name for each result.
-  std::vector<ValueId> add_named(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs, const std::vector<std::string>& names);
+  std::vector<ValueId> add_named(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs,
+                                 const std::vector<std::string>& names);
   /// The same for ops with one result.
   ValueId add(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs = {}, std::string name = {});
 

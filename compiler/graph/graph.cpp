@@ -6,7 +6,8 @@
 namespace dtl::graph {
 namespace {
 
-constexpr std::array<std::string_view, 9> kRoleNames = {"input", "weight", "state", "optimizer", "metric", "updates", "seed", "report", "none"};
+constexpr std::array<std::string_view, 9> kRoleNames = {"input",   "weight", "state",  "optimizer", "metric",
+                                                        "updates", "seed",   "report", "none"};
 
 }  // namespace
 

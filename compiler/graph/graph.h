@@ -39,13 +39,15 @@ struct Node {
 
 /// What a parameter is to the program; a result with the same role and path is its next value.
 enum class Role : uint8_t {
-  input,      ///< a field of the batch; first dimension `batch`
-  weight, state, optimizer,
-  metric,     ///< an accumulator; `identity` is what it starts from
-  updates,    ///< i64[]: count of optimizer updates made before this step
-  seed,       ///< i64[]
-  report,     ///< results only: a value for the training loop to read
-  none,       ///< graphs written by hand, sub-functions
+  input,  ///< a field of the batch; first dimension `batch`
+  weight,
+  state,
+  optimizer,
+  metric,   ///< an accumulator; `identity` is what it starts from
+  updates,  ///< i64[]: count of optimizer updates made before this step
+  seed,     ///< i64[]
+  report,   ///< results only: a value for the training loop to read
+  none,     ///< graphs written by hand, sub-functions
 };
 std::string_view name_of(Role role);
 std::optional<Role> parse_role(std::string_view name);

@@ -33,7 +33,8 @@ class Run {
 
   std::vector<Held> function(FunctionId id, std::vector<Held> params) {
     const Function& function = graph_[id];
-    DTL_CHECK(params.size() == function.params.size(), "`{}` has {} parameters, {} arrays are given", function.name, function.params.size(), params.size());
+    DTL_CHECK(params.size() == function.params.size(), "`{}` has {} parameters, {} arrays are given", function.name, function.params.size(),
+              params.size());
     std::vector<Held> values(graph_.values.size());
     std::vector<int> left = use_counts(graph_, id);
     for (size_t i = 0; i < params.size(); ++i) values[index(function.params[i].value)] = std::move(params[i]);
@@ -123,8 +124,8 @@ class Run {
       for (size_t member = 0; member < members_.count(); ++member) {
         const Array& array = results[i][member];
         const std::vector<int64_t> shape = members_.part(value.type, value.placements, member).shape;
-        DTL_CHECK(array.shape == shape, "`{}` evaluates to shape [{}] in member {}, not [{}]", print(graph_, ops_, id), fmt::join(array.shape, ", "),
-                  member, fmt::join(shape, ", "));
+        DTL_CHECK(array.shape == shape, "`{}` evaluates to shape [{}] in member {}, not [{}]", print(graph_, ops_, id),
+                  fmt::join(array.shape, ", "), member, fmt::join(shape, ", "));
         int64_t elements = 1;
         for (const int64_t size : shape) elements *= size;
         DTL_CHECK(static_cast<int64_t>(array.data.size()) == elements, "`{}` evaluates to {} elements, not {}", print(graph_, ops_, id),
@@ -144,7 +145,8 @@ class Run {
 std::vector<Array> interpret(const Graph& graph, const OpTable& ops, FunctionId id, std::span<const Array> params,
                              const std::map<std::string, int64_t>& dims) {
   const Function& function = graph[id];
-  DTL_CHECK(params.size() == function.params.size(), "`{}` has {} parameters, {} arrays are given", function.name, function.params.size(), params.size());
+  DTL_CHECK(params.size() == function.params.size(), "`{}` has {} parameters, {} arrays are given", function.name, function.params.size(),
+            params.size());
   const Members members(graph, is_placed(graph, function), dims);
   std::vector<Held> held;
   for (size_t i = 0; i < params.size(); ++i) held.push_back(members.cut(params[i], graph[function.params[i].value]));

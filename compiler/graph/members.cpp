@@ -50,7 +50,8 @@ void for_rows(const std::vector<int64_t>& whole, const std::vector<int64_t>& sha
 Array slice(const Array& whole, const std::vector<int64_t>& shape, const std::vector<int64_t>& begin) {
   Array part{whole.dtype, shape, std::vector<double>(static_cast<size_t>(product(shape)))};
   const int64_t row = shape.empty() ? 1 : shape.back();
-  for_rows(whole.shape, shape, begin, [&](int64_t from, int64_t to) { std::copy_n(whole.data.begin() + from, row, part.data.begin() + to); });
+  for_rows(whole.shape, shape, begin,
+           [&](int64_t from, int64_t to) { std::copy_n(whole.data.begin() + from, row, part.data.begin() + to); });
   return part;
 }
 
@@ -62,7 +63,8 @@ Array concatenate(const std::vector<Array>& parts, size_t dim) {
   std::vector<int64_t> begin(whole.shape.size(), 0);
   for (const Array& part : parts) {
     const int64_t row = part.shape.back();
-    for_rows(whole.shape, part.shape, begin, [&](int64_t to, int64_t from) { std::copy_n(part.data.begin() + from, row, whole.data.begin() + to); });
+    for_rows(whole.shape, part.shape, begin,
+             [&](int64_t to, int64_t from) { std::copy_n(part.data.begin() + from, row, whole.data.begin() + to); });
     begin[dim] += part.shape[dim];
   }
   return whole;
@@ -90,15 +92,20 @@ void check_equal(const std::vector<Array>& parts, const std::string& name) {
 
 Array join_along(std::vector<Array> parts, const Placement& placement, const std::string& name) {
   switch (placement.kind) {
-    case PlacementKind::split: return concatenate(parts, static_cast<size_t>(placement.dim));
-    case PlacementKind::varying: return stack(parts, name);
-    case PlacementKind::broadcast: check_equal(parts, name); return std::move(parts[0]);
+    case PlacementKind::split:
+      return concatenate(parts, static_cast<size_t>(placement.dim));
+    case PlacementKind::varying:
+      return stack(parts, name);
+    case PlacementKind::broadcast:
+      check_equal(parts, name);
+      return std::move(parts[0]);
     case PlacementKind::partial:
       for (size_t m = 1; m < parts.size(); ++m) {
         for (size_t i = 0; i < parts[0].data.size(); ++i) parts[0].data[i] = combine(placement.op, parts[0].data[i], parts[m].data[i]);
       }
       return std::move(parts[0]);
-    case PlacementKind::at: DTL_CHECK(false, "the interpreter has no places yet: `%{}`", name);
+    case PlacementKind::at:
+      DTL_CHECK(false, "the interpreter has no places yet: `%{}`", name);
   }
   __builtin_unreachable();
 }
@@ -201,7 +208,8 @@ Array Members::join(std::vector<Array> parts, const Value& value) const {
     const auto size = static_cast<size_t>(sizes_[axis]);
     // An inner varying axis has put a dimension in front.
     Placement placement = value.placements[axis];
-    if (placement.kind == PlacementKind::split && !parts.empty()) placement.dim += static_cast<int>(parts[0].shape.size() - value.type.rank());
+    if (placement.kind == PlacementKind::split && !parts.empty())
+      placement.dim += static_cast<int>(parts[0].shape.size() - value.type.rank());
     std::vector<Array> joined;
     for (size_t first = 0; first < parts.size(); first += size) {
       std::vector<Array> group(std::make_move_iterator(parts.begin() + static_cast<std::ptrdiff_t>(first)),

@@ -9,8 +9,8 @@ OpTable::OpTable(std::vector<OpRecord> records) : records_(std::move(records)) {
   for (size_t i = 0; i < records_.size(); ++i) {
     const bool added = by_name_.emplace(records_[i].name(), OpId{static_cast<int32_t>(i)}).second;
     DTL_CHECK(added, "two ops are called `{}`", records_[i].name());
-    DTL_CHECK(!records_[i].evaluate->local || !records_[i].evaluate->collective, "`{}` is evaluated by member or by all members of an axis, not both",
-              records_[i].name());
+    DTL_CHECK(!records_[i].evaluate->local || !records_[i].evaluate->collective,
+              "`{}` is evaluated by member or by all members of an axis, not both", records_[i].name());
   }
 }
 

@@ -78,9 +78,9 @@ using Infer = std::function<Expected<std::vector<types::TensorType>, InferError>
 // ---- evaluate: the meaning, in f64 over index loops. Shares no code with lower.
 
 struct Array {
-  DType dtype = DType::f64;      ///< what the values stand for: integers are exact integers in f64, bool is 0 or 1
+  DType dtype = DType::f64;  ///< what the values stand for: integers are exact integers in f64, bool is 0 or 1
   std::vector<int64_t> shape;
-  std::vector<double> data;      ///< row-major
+  std::vector<double> data;  ///< row-major
 };
 
 struct EvaluateContext {
@@ -118,8 +118,10 @@ struct GradientContext {
 };
 /// One cotangent for each operand; nothing: zero. The builder sums contributions, not the op.
 using GradientRule = std::function<std::vector<std::optional<ValueId>>(GradientContext&)>;
-struct Zero {};                                      ///< no operand ever gets a cotangent (comparisons, integers)
-struct NotDifferentiable { std::string reason; };    ///< an error if a cotangent reaches it
+struct Zero {};  ///< no operand ever gets a cotangent (comparisons, integers)
+struct NotDifferentiable {
+  std::string reason;
+};  ///< an error if a cotangent reaches it
 using Gradient = std::variant<GradientRule, Zero, NotDifferentiable>;
 
 // ---- placements
@@ -177,7 +179,9 @@ struct ViewRule {
 /// A change of placement: make_plan decides how, from the address spaces.
 struct CollectiveRule {};
 /// Never reaches make_plan: a pass has replaced it by then (`gradient`), or it only marks (`pin`).
-struct ExpandedRule { std::string by; };
+struct ExpandedRule {
+  std::string by;
+};
 using Lowering = std::variant<KernelRule, GemmRule, ViewRule, CollectiveRule, ExpandedRule>;
 using Lower = std::function<Lowering(const LowerContext&)>;
 

@@ -26,8 +26,10 @@ std::string without_comments(std::string_view text) {
   bool quoted = false;
   for (size_t i = 0; i < plain.size(); ++i) {
     if (quoted) {
-      if (plain[i] == '\\') ++i;
-      else if (plain[i] == '"' || plain[i] == '\n') quoted = false;
+      if (plain[i] == '\\')
+        ++i;
+      else if (plain[i] == '"' || plain[i] == '\n')
+        quoted = false;
     } else if (plain[i] == '"') {
       quoted = true;
     } else if (plain[i] == '/' && i + 1 < plain.size() && plain[i + 1] == '/' && (i == 0 || !is_word(plain[i - 1]))) {
@@ -134,7 +136,8 @@ class Parser {
   void parse_strategy() {
     const types::Attrs attrs = parse_attrs();
     for (const auto& [name, value] : attrs.values()) {
-      constexpr std::string_view kKnown[] = {"name", "batch", "weights", "gradients", "optimizer", "first_bucket", "bucket", "overlap", "timeout"};
+      constexpr std::string_view kKnown[] = {"name",         "batch",  "weights", "gradients", "optimizer",
+                                             "first_bucket", "bucket", "overlap", "timeout"};
       if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown)) fail(fmt::format("a strategy has no `{}`", name));
     }
     types::Strategy& strategy = graph_.strategy;
@@ -272,8 +275,10 @@ class Parser {
     need('{');
     std::string scope;
     while (!eat_word("return")) {
-      if (eat_word("in")) scope = string();
-      else parse_node(scope);
+      if (eat_word("in"))
+        scope = string();
+      else
+        parse_node(scope);
     }
     if (!eat('}')) {
       do {

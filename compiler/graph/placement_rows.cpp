@@ -58,7 +58,8 @@ void add_linear_rows(const OpRecord& op, const PlacementContext& context, std::v
   const Placement partial = Placement::partial(ReduceOp::sum);
   if (operands == 0) return;
   switch (op.placements->linear) {
-    case Linear::none: return;
+    case Linear::none:
+      return;
     case Linear::joint:
       rows.push_back({std::vector(operands, partial), std::vector(results, partial)});
       return;
@@ -100,7 +101,8 @@ std::vector<PlacementRow> bystander_rows(const PlacementContext& context) {
   for (size_t dim = 0; dim < rank; ++dim) kinds.push_back(Placement::split(static_cast<int>(dim)));
   kinds.insert(kinds.end(), {Placement::partial(ReduceOp::sum), Placement::partial(ReduceOp::max), Placement::partial(ReduceOp::min),
                              Placement::partial(ReduceOp::product), Placement::broadcast(), Placement::varying()});
-  for (const Placement& kind : kinds) rows.push_back({std::vector(context.operands.size(), kind), std::vector(context.results.size(), kind)});
+  for (const Placement& kind : kinds)
+    rows.push_back({std::vector(context.operands.size(), kind), std::vector(context.results.size(), kind)});
   return rows;
 }
 
@@ -143,7 +145,8 @@ std::vector<PlacementRow> placement_rows(const OpRecord& op, const PlacementCont
   std::erase_if(rows, overridden);
   rows.insert(rows.end(), extra.begin(), extra.end());
 
-  PlacementRow whole{std::vector(context.operands.size(), Placement::broadcast()), std::vector(context.results.size(), Placement::broadcast())};
+  PlacementRow whole{std::vector(context.operands.size(), Placement::broadcast()),
+                     std::vector(context.results.size(), Placement::broadcast())};
   if (!overridden(whole)) rows.push_back(std::move(whole));
   // An op that states what it does with varying operands (a written reduce) does nothing else with them.
   const bool own_varying = std::any_of(extra.begin(), extra.end(), [](const PlacementRow& row) {

@@ -31,7 +31,8 @@ std::string header(const Graph& graph) {
   if (!attrs.empty()) text += "strategy " + attrs.str() + "\n";
   if (!graph.bounds.empty()) {
     text += "bounds ";
-    for (size_t i = 0; i < graph.bounds.size(); ++i) text += fmt::format("{}{} = {}", i ? ", " : "", graph.bounds[i].first, graph.bounds[i].second);
+    for (size_t i = 0; i < graph.bounds.size(); ++i)
+      text += fmt::format("{}{} = {}", i ? ", " : "", graph.bounds[i].first, graph.bounds[i].second);
     text += "\n";
   }
   return text;

@@ -63,8 +63,8 @@ std::vector<ValueId> Rewriter::copy(NodeId id, std::vector<ValueId> operands, ty
   std::vector<std::string> names;
   for (const ValueId result : node.results) names.push_back((*old_)[result].name);
   const std::vector<ValueId> results = builder().add_named((*ops_)[node.op].name(), std::move(operands), std::move(attrs), names);
-  DTL_CHECK(results.size() == node.results.size(), "`{}` gives {} results after rewriting, {} before", (*ops_)[node.op].name(), results.size(),
-            node.results.size());
+  DTL_CHECK(results.size() == node.results.size(), "`{}` gives {} results after rewriting, {} before", (*ops_)[node.op].name(),
+            results.size(), node.results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     graph_[results[i]].placements = (*old_)[node.results[i]].placements;
     set(node.results[i], results[i]);

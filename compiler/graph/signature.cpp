@@ -8,15 +8,24 @@ namespace {
 
 bool has_kind(const types::AttrValue& value, AttrKind kind) {
   switch (kind) {
-    case AttrKind::boolean: return std::holds_alternative<bool>(value);
-    case AttrKind::integer: return std::holds_alternative<int64_t>(value);
-    case AttrKind::number: return std::holds_alternative<double>(value);
-    case AttrKind::text: return std::holds_alternative<std::string>(value);
-    case AttrKind::ints: return std::holds_alternative<types::Ints>(value);
-    case AttrKind::dtype: return std::holds_alternative<DType>(value);
-    case AttrKind::reduce_op: return std::holds_alternative<ReduceOp>(value);
-    case AttrKind::dims: return std::holds_alternative<types::Dims>(value);
-    case AttrKind::placements: return std::holds_alternative<types::Placements>(value);
+    case AttrKind::boolean:
+      return std::holds_alternative<bool>(value);
+    case AttrKind::integer:
+      return std::holds_alternative<int64_t>(value);
+    case AttrKind::number:
+      return std::holds_alternative<double>(value);
+    case AttrKind::text:
+      return std::holds_alternative<std::string>(value);
+    case AttrKind::ints:
+      return std::holds_alternative<types::Ints>(value);
+    case AttrKind::dtype:
+      return std::holds_alternative<DType>(value);
+    case AttrKind::reduce_op:
+      return std::holds_alternative<ReduceOp>(value);
+    case AttrKind::dims:
+      return std::holds_alternative<types::Dims>(value);
+    case AttrKind::placements:
+      return std::holds_alternative<types::Placements>(value);
   }
   __builtin_unreachable();
 }
@@ -45,8 +54,8 @@ bool calls_function(const Signature& signature) {
   return std::any_of(signature.attrs.begin(), signature.attrs.end(), [](const AttrSpec& spec) { return spec.name == "function"; });
 }
 
-Expected<std::vector<types::TensorType>, InferError> result_types(const Graph& graph, const OpRecord& op, std::span<const types::TensorType> operands,
-                                                                  const types::Attrs& attrs) {
+Expected<std::vector<types::TensorType>, InferError> result_types(const Graph& graph, const OpRecord& op,
+                                                                  std::span<const types::TensorType> operands, const types::Attrs& attrs) {
   if (!calls_function(*op.signature)) return (*op.infer)(operands, attrs);
   const std::string& name = attrs.get<std::string>("function");
   const auto id = graph.find_function(name);
@@ -58,7 +67,8 @@ Expected<std::vector<types::TensorType>, InferError> result_types(const Graph& g
   for (size_t i = 0; i < operands.size(); ++i) {
     const types::TensorType& param = graph[function.params[i].value].type;
     if (param == operands[i]) continue;
-    return Unexpected{InferError{fmt::format("parameter {} of `{}` is {}, not {}", i, name, param.str(), operands[i].str()), static_cast<int>(i)}};
+    return Unexpected{
+        InferError{fmt::format("parameter {} of `{}` is {}, not {}", i, name, param.str(), operands[i].str()), static_cast<int>(i)}};
   }
   std::vector<types::TensorType> types;
   for (const Port& port : function.results) types.push_back(graph[port.value].type);

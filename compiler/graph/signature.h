@@ -16,7 +16,7 @@ std::string signature_mismatch(const Signature& signature, size_t operands, cons
 bool calls_function(const Signature& signature);
 
 /// The result types of an op: by infer, or those of the function that it runs.
-Expected<std::vector<types::TensorType>, InferError> result_types(const Graph& graph, const OpRecord& op, std::span<const types::TensorType> operands,
-                                                                  const types::Attrs& attrs);
+Expected<std::vector<types::TensorType>, InferError> result_types(const Graph& graph, const OpRecord& op,
+                                                                  std::span<const types::TensorType> operands, const types::Attrs& attrs);
 
 }  // namespace dtl::graph

@@ -20,11 +20,13 @@ bool is_kept(Role role) {
     case Role::state:
     case Role::optimizer:
     case Role::metric:
-    case Role::updates: return true;
+    case Role::updates:
+      return true;
     case Role::input:
     case Role::seed:
     case Role::report:
-    case Role::none: return false;
+    case Role::none:
+      return false;
   }
   __builtin_unreachable();
 }
@@ -94,7 +96,8 @@ class Verifier {
     if (auto mismatch = signature_mismatch(*op.signature, node.operands.size(), node.attrs); !mismatch.empty()) return mismatch;
     const auto types = result_types(graph_, op, operands, node.attrs);
     if (!types) return fmt::format("`{}` does not type: {}", op.name(), types.error().text);
-    if (types->size() != node.results.size()) return fmt::format("`{}` gives {} results, not {}", op.name(), types->size(), node.results.size());
+    if (types->size() != node.results.size())
+      return fmt::format("`{}` gives {} results, not {}", op.name(), types->size(), node.results.size());
     for (size_t i = 0; i < node.results.size(); ++i) {
       if (auto broken = define(function, node.results[i], id, i); !broken.empty()) return broken;
       const Value& value = graph_[node.results[i]];
@@ -112,7 +115,8 @@ class Verifier {
       if (port.role == Role::input && (type.dims.empty() || type.dims[0] != types::Dim::symbol("batch"))) {
         return fmt::format("input `{}` is {}, but its first dimension must be `batch`", port.path, type.str());
       }
-      if (counter && type != types::TensorType{DType::i64, {}}) return fmt::format("parameter {} is i64[], not {}", name_of(port.role), type.str());
+      if (counter && type != types::TensorType{DType::i64, {}})
+        return fmt::format("parameter {} is i64[], not {}", name_of(port.role), type.str());
       if (port.role != Role::none && !params.emplace(port.role, port.path).second) {
         return fmt::format("two parameters are {} `{}`", name_of(port.role), port.path);
       }
@@ -123,21 +127,24 @@ class Verifier {
       }
     }
     // A report function only reads what others accumulate.
-    const bool reports = std::any_of(function.results.begin(), function.results.end(), [](const Port& port) { return port.role == Role::report; });
+    const bool reports =
+        std::any_of(function.results.begin(), function.results.end(), [](const Port& port) { return port.role == Role::report; });
     for (const Port& param : function.params) {
       if (!is_kept(param.role) || reports) continue;
       const auto next = std::find_if(function.results.begin(), function.results.end(),
                                      [&](const Port& port) { return port.role == param.role && port.path == param.path; });
       if (next == function.results.end()) return fmt::format("{} `{}` has no next value", name_of(param.role), param.path);
       const types::TensorType &before = graph_[param.value].type, &after = graph_[next->value].type;
-      if (before != after) return fmt::format("{} `{}` is {}, its next value {}", name_of(param.role), param.path, before.str(), after.str());
+      if (before != after)
+        return fmt::format("{} `{}` is {}, its next value {}", name_of(param.role), param.path, before.str(), after.str());
     }
     return {};
   }
 
   std::string check_placement(const Value& value) const {
     if (value.placements.size() != graph_.strategy.mesh.axes.size()) {
-      return fmt::format("`%{}` has {} placements on a mesh of {} axes", value.name, value.placements.size(), graph_.strategy.mesh.axes.size());
+      return fmt::format("`%{}` has {} placements on a mesh of {} axes", value.name, value.placements.size(),
+                         graph_.strategy.mesh.axes.size());
     }
     for (const Placement& placement : value.placements) {
       if (placement.kind == PlacementKind::split && (placement.dim < 0 || static_cast<size_t>(placement.dim) >= value.type.rank())) {
@@ -189,14 +196,15 @@ class Verifier {
       };
       const std::vector<Placement> from = on_axis(node.operands), to = on_axis(node.results);
       const auto rows = placement_rows(op, {operands, results, node.attrs, static_cast<int>(axis)});
-      const bool fits = std::any_of(rows.begin(), rows.end(), [&](const PlacementRow& row) { return row.operands == from && row.results == to; });
+      const bool fits =
+          std::any_of(rows.begin(), rows.end(), [&](const PlacementRow& row) { return row.operands == from && row.results == to; });
       if (!fits) {
         std::string shown;
         for (const ValueId value : node.operands) {
           shown += fmt::format("{}%{} @ {}", shown.empty() ? "" : ", ", graph_[value].name, graph_[value].placements[axis].str());
         }
-        return fmt::format("no placement row of `{}` along mesh axis {} takes ({}) to {}", op.name(), graph_.strategy.mesh.axes[axis].name, shown,
-                           types::str(to));
+        return fmt::format("no placement row of `{}` along mesh axis {} takes ({}) to {}", op.name(), graph_.strategy.mesh.axes[axis].name,
+                           shown, types::str(to));
       }
     }
     return {};

@@ -24,22 +24,52 @@ struct Size {
 
 /// Scalar functions. A closed set: every consumer switches exhaustively.
 enum class Scalar : uint8_t {
-  constant,    ///< `number`, of `dtype`
-  loop,        ///< the value of loop `index`, i64
-  size,        ///< the value of `size`, i64 (in an op's KernelRule: the global size `sizes[index]`)
-  begin,       ///< an op's KernelRule only: global index of this member's first element along result dimension `index`;
-               ///< make_plan replaces it by a size or 0
-  load,        ///< operand `index` at `args`, one i64 index for each of its dimensions
-  reduced,     ///< result `number` of stage `index`, which came before
+  constant,  ///< `number`, of `dtype`
+  loop,      ///< the value of loop `index`, i64
+  size,      ///< the value of `size`, i64 (in an op's KernelRule: the global size `sizes[index]`)
+  begin,     ///< an op's KernelRule only: global index of this member's first element along result dimension `index`;
+             ///< make_plan replaces it by a size or 0
+  load,      ///< operand `index` at `args`, one i64 index for each of its dimensions
+  reduced,   ///< result `number` of stage `index`, which came before
   // unary
-  negate, abs, exp, log, log1p, sqrt, rsqrt, tanh, sigmoid, erf, sin, cos, floor, ceil, round, sign, logical_not, is_nan,
+  negate,
+  abs,
+  exp,
+  log,
+  log1p,
+  sqrt,
+  rsqrt,
+  tanh,
+  sigmoid,
+  erf,
+  sin,
+  cos,
+  floor,
+  ceil,
+  round,
+  sign,
+  logical_not,
+  is_nan,
   // binary
-  add, subtract, multiply, divide, power, maximum, minimum, mod, floor_div, logical_and, logical_or,
-  equal, not_equal, less, less_equal,
+  add,
+  subtract,
+  multiply,
+  divide,
+  power,
+  maximum,
+  minimum,
+  mod,
+  floor_div,
+  logical_and,
+  logical_or,
+  equal,
+  not_equal,
+  less,
+  less_equal,
   // others
-  select,      ///< args: condition, then, else
-  cast,        ///< to `dtype`
-  uniform,     ///< args: seed, step, index, stream, each i64: Philox, in [0, 1), 24 bits, see philox.h
+  select,   ///< args: condition, then, else
+  cast,     ///< to `dtype`
+  uniform,  ///< args: seed, step, index, stream, each i64: Philox, in [0, 1), 24 bits, see philox.h
 };
 std::string_view name_of(Scalar scalar);
 std::optional<Scalar> parse_scalar(std::string_view name);

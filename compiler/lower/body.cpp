@@ -14,7 +14,8 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
   for (const auto& [index, value] : surroundings.given) values[static_cast<size_t>(index)] = value;
   const auto bind = [&](int32_t index, ValueId value) {
     const sema::TypedValue& typed = body.values[static_cast<size_t>(index)];
-    DTL_CHECK(builder.type(value) == typed.type, "`{}` is {} for sema and {} in the graph", typed.name, typed.type.str(), builder.type(value).str());
+    DTL_CHECK(builder.type(value) == typed.type, "`{}` is {} for sema and {} in the graph", typed.name, typed.type.str(),
+              builder.type(value).str());
     values[static_cast<size_t>(index)] = value;
   };
 
@@ -35,7 +36,8 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
           names.push_back(name.empty() ? statement.op : name);
         }
         const auto results = builder.add_named(statement.op, std::move(operands), statement.attrs, names);
-        DTL_CHECK(results.size() == statement.results.size(), "`{}` gives {} results, not {}", statement.op, results.size(), statement.results.size());
+        DTL_CHECK(results.size() == statement.results.size(), "`{}` gives {} results, not {}", statement.op, results.size(),
+                  statement.results.size());
         for (size_t i = 0; i < results.size(); ++i) bind(statement.results[i], results[i]);
         break;
       }
@@ -43,11 +45,17 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
       case StatementKind::read_weight:
       case StatementKind::read_state:
       case StatementKind::read_updates:
-      case StatementKind::read_seed: bind(statement.results[0], surroundings.read(statement)); break;
+      case StatementKind::read_seed:
+        bind(statement.results[0], surroundings.read(statement));
+        break;
       case StatementKind::write_state:
       case StatementKind::minimize:
-      case StatementKind::report: surroundings.effect(statement, operands[0]); break;
-      case StatementKind::enter: scopes.push_back(statement.path); break;
+      case StatementKind::report:
+        surroundings.effect(statement, operands[0]);
+        break;
+      case StatementKind::enter:
+        scopes.push_back(statement.path);
+        break;
       case StatementKind::leave:
         DTL_CHECK(scopes.size() > 1, "a scope is left that was not entered");
         scopes.pop_back();

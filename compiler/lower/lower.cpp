@@ -41,7 +41,8 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
       surroundings.scope = variable.path;
       const auto values = lower_body(builder, variable.init, surroundings);
       const ValueId value = *values[static_cast<size_t>(variable.init_value)];
-      DTL_CHECK(builder.type(value) == variable.type, "`{}` is {}, its first value {}", variable.path, variable.type.str(), builder.type(value).str());
+      DTL_CHECK(builder.type(value) == variable.type, "`{}` is {}, its first value {}", variable.path, variable.type.str(),
+                builder.type(value).str());
       builder.result(value, role, variable.path);
       if (role == Role::weight) weights.push_back(value);
     }

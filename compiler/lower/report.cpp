@@ -82,10 +82,15 @@ class Reports {
     for (const ValueId operand : node.operands) {
       if (has_symbols(graph_[operand].type)) return Part::latest;
       switch (part(operand)) {
-        case Part::constant: break;
-        case Part::latest: found = found == Part::constant ? Part::latest : found; break;
+        case Part::constant:
+          break;
+        case Part::latest:
+          found = found == Part::constant ? Part::latest : found;
+          break;
         case Part::reduction:
-        case Part::function: found = Part::function; break;
+        case Part::function:
+          found = Part::function;
+          break;
       }
     }
     return found;
@@ -97,10 +102,16 @@ class Reports {
     if (known != made_.end()) return known->second;
     ValueId made;
     switch (part(value)) {
-      case Part::latest: made = accumulate(report, into, value, std::nullopt); break;
-      case Part::reduction: made = accumulate(report, into, value, reduction(graph_[*graph_[value].node])); break;
+      case Part::latest:
+        made = accumulate(report, into, value, std::nullopt);
+        break;
+      case Part::reduction:
+        made = accumulate(report, into, value, reduction(graph_[*graph_[value].node]));
+        break;
       case Part::constant:
-      case Part::function: made = make_again(report, into, value); break;
+      case Part::function:
+        made = make_again(report, into, value);
+        break;
     }
     made_[value] = made;
     return made;
@@ -138,10 +149,14 @@ class Reports {
 
   static std::string_view combining(ReduceOp op) {
     switch (op) {
-      case ReduceOp::sum: return "add";
-      case ReduceOp::max: return "maximum";
-      case ReduceOp::min: return "minimum";
-      case ReduceOp::product: return "multiply";
+      case ReduceOp::sum:
+        return "add";
+      case ReduceOp::max:
+        return "maximum";
+      case ReduceOp::min:
+        return "minimum";
+      case ReduceOp::product:
+        return "multiply";
     }
     __builtin_unreachable();
   }

@@ -28,8 +28,13 @@ struct Touched {
 };
 
 Touched touched_by(const sema::Program& program, const sema::Body& body) {
-  Touched touched{std::vector<bool>(program.weights.size()), std::vector<bool>(program.states.size()),
-                  std::vector<bool>(program.optimizer_states.size()), {}, false, false, false};
+  Touched touched{std::vector<bool>(program.weights.size()),
+                  std::vector<bool>(program.states.size()),
+                  std::vector<bool>(program.optimizer_states.size()),
+                  {},
+                  false,
+                  false,
+                  false};
   const auto scan = [&](const sema::Body& inner, const auto& self) -> void {
     for (const Statement& statement : inner.statements) {
       const auto index = static_cast<size_t>(std::max(statement.index, 0));
@@ -41,11 +46,19 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
           }
           break;
         }
-        case StatementKind::read_weight: touched.weights[index] = true; break;
+        case StatementKind::read_weight:
+          touched.weights[index] = true;
+          break;
         case StatementKind::read_state:
-        case StatementKind::write_state: touched.states[index] = true; break;
-        case StatementKind::read_updates: touched.updates = true; break;
-        case StatementKind::read_seed: touched.seed = true; break;
+        case StatementKind::write_state:
+          touched.states[index] = true;
+          break;
+        case StatementKind::read_updates:
+          touched.updates = true;
+          break;
+        case StatementKind::read_seed:
+          touched.seed = true;
+          break;
         case StatementKind::minimize:
           touched.updates = touched.minimizes = true;
           for (const sema::Update& update : program.minimize_sites[index].updates) {
@@ -57,7 +70,8 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
         case StatementKind::op:
         case StatementKind::report:
         case StatementKind::enter:
-        case StatementKind::leave: break;
+        case StatementKind::leave:
+          break;
       }
     }
   };
@@ -66,7 +80,8 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
   const auto place = [&](const std::string& name) {
     return std::find_if(program.fields.begin(), program.fields.end(), [&](const sema::FieldInfo& field) { return field.name == name; });
   };
-  std::stable_sort(touched.inputs.begin(), touched.inputs.end(), [&](const auto& a, const auto& b) { return place(a.first) < place(b.first); });
+  std::stable_sort(touched.inputs.begin(), touched.inputs.end(),
+                   [&](const auto& a, const auto& b) { return place(a.first) < place(b.first); });
   return touched;
 }
 
@@ -122,7 +137,8 @@ class Step {
   }
 
   void set(Versions& versions, ValueId value, const sema::Variable& variable) {
-    DTL_CHECK(builder_.type(value) == variable.type, "`{}` is {}, its next value {}", variable.path, variable.type.str(), builder_.type(value).str());
+    DTL_CHECK(builder_.type(value) == variable.type, "`{}` is {}, its next value {}", variable.path, variable.type.str(),
+              builder_.type(value).str());
     versions.push_back(value);
     // A report of the new value is of it, not of the reductions that went into it. A value that was there before (a constant,
     // a weight left as it is) hides nothing either way.
@@ -144,17 +160,23 @@ class Step {
   ValueId read(const Statement& statement) {
     const auto index = static_cast<size_t>(std::max(statement.index, 0));
     switch (statement.kind) {
-      case StatementKind::input: return inputs_.at(statement.path);
-      case StatementKind::read_weight: return current(weights_[index]);
-      case StatementKind::read_state: return states_[index].back();
-      case StatementKind::read_updates: return *updates_;
-      case StatementKind::read_seed: return *seed_;
+      case StatementKind::input:
+        return inputs_.at(statement.path);
+      case StatementKind::read_weight:
+        return current(weights_[index]);
+      case StatementKind::read_state:
+        return states_[index].back();
+      case StatementKind::read_updates:
+        return *updates_;
+      case StatementKind::read_seed:
+        return *seed_;
       case StatementKind::op:
       case StatementKind::write_state:
       case StatementKind::minimize:
       case StatementKind::report:
       case StatementKind::enter:
-      case StatementKind::leave: break;
+      case StatementKind::leave:
+        break;
     }
     DTL_CHECK(false, "a statement reads nothing");
   }
@@ -184,7 +206,8 @@ class Step {
     std::vector<ValueId> values;
     for (const sema::Update& update : site.updates) {
       const Versions& versions = weights_[static_cast<size_t>(update.weight)];
-      const auto newest = std::find_if(versions.rbegin(), versions.rend(), [&](ValueId value) { return reached[static_cast<size_t>(value.index)]; });
+      const auto newest =
+          std::find_if(versions.rbegin(), versions.rend(), [&](ValueId value) { return reached[static_cast<size_t>(value.index)]; });
       values.push_back(newest == versions.rend() ? versions.back() : *newest);
     }
     return values;
@@ -194,7 +217,8 @@ class Step {
     if (site.updates.empty()) return;
     std::vector<ValueId> operands = differentiated(site, loss);
     std::vector<std::string> names;
-    for (const sema::Update& update : site.updates) names.push_back(program_.weights[static_cast<size_t>(update.weight)].path + "/gradient");
+    for (const sema::Update& update : site.updates)
+      names.push_back(program_.weights[static_cast<size_t>(update.weight)].path + "/gradient");
     operands.insert(operands.begin(), loss);
     std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
     for (size_t i = 0; i < gradients.size(); ++i) {
@@ -224,7 +248,8 @@ class Step {
     give(update.w, weights_[static_cast<size_t>(update.weight)].back());
     give(update.g, gradient);
     give(update.updates, *next_updates_);
-    for (size_t s = 0; s < update.states.size(); ++s) give(update.state_values[s], optimizer_states_[static_cast<size_t>(update.states[s])].back());
+    for (size_t s = 0; s < update.states.size(); ++s)
+      give(update.state_values[s], optimizer_states_[static_cast<size_t>(update.states[s])].back());
     surroundings.read = [this](const Statement& statement) {
       // Inside an optimizer the count includes the update being made.
       return statement.kind == StatementKind::read_updates ? *next_updates_ : read(statement);
@@ -245,15 +270,24 @@ class Step {
 
 int place_of(Role role) {
   switch (role) {
-    case Role::input: return 0;
-    case Role::weight: return 1;
-    case Role::state: return 2;
-    case Role::optimizer: return 3;
-    case Role::metric: return 4;
-    case Role::updates: return 5;
-    case Role::seed: return 6;
-    case Role::report: return 7;
-    case Role::none: return 8;
+    case Role::input:
+      return 0;
+    case Role::weight:
+      return 1;
+    case Role::state:
+      return 2;
+    case Role::optimizer:
+      return 3;
+    case Role::metric:
+      return 4;
+    case Role::updates:
+      return 5;
+    case Role::seed:
+      return 6;
+    case Role::report:
+      return 7;
+    case Role::none:
+      return 8;
   }
   __builtin_unreachable();
 }

@@ -11,6 +11,7 @@ namespace dtl::lower {
 
 /// Adds `<prefix>_step` and, if the body reports anything, `<prefix>_report`. Variables that the step touches become
 /// parameters and results, in the program's order: inputs, weights, states, optimizer states, metrics, updates, seed.
-void add_step(graph::Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body, const std::string& prefix);
+void add_step(graph::Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body,
+              const std::string& prefix);
 
 }  // namespace dtl::lower

@@ -91,9 +91,8 @@ graph::OpRecord uniform() {
                                     {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}},
                                     1,
                                     "numbers in [0, 1) by seed, stream, step and global index, whoever makes them"},
-      .axes = axes_by([](const graph::AxesContext& context) {
-        return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())});
-      }),
+      .axes = axes_by(
+          [](const graph::AxesContext& context) { return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())}); }),
       .infer = graph::Infer(uniform_infer),
       .evaluate = graph::Evaluate{uniform_evaluate, {}},
       .gradient = graph::Gradient(graph::Zero{}),

@@ -20,8 +20,10 @@ std::optional<DType> Evaluator::dtype_named(const std::string& name) const {
 
 std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, bool* fresh) {
   switch (expr.kind) {
-    case ExprKind::integer: return Dim(expr.integer);
-    case ExprKind::group: return declared_dim(*expr.items[0], types, fresh);
+    case ExprKind::integer:
+      return Dim(expr.integer);
+    case ExprKind::group:
+      return declared_dim(*expr.items[0], types, fresh);
     case ExprKind::name: {
       if (const auto bound = types.dims.find(expr.name); bound != types.dims.end()) return bound->second.dim;
       if (Binding* binding = types.scope->find(expr.name)) {
@@ -64,7 +66,8 @@ std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, b
     case ExprKind::ellipsis:
     case ExprKind::if_else:
     case ExprKind::per_replica:
-    case ExprKind::with: break;
+    case ExprKind::with:
+      break;
   }
   const Value value = evaluate(expr, types.scope);
   if (auto dim = as_dim(value)) return dim;
@@ -125,7 +128,8 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
       if (bound->second.dim.str() == dim.value->name) continue;
       known += fmt::format("{}`{}` is {}{}", known.empty() ? "" : ", ", dim.value->name, bound->second.dim.str(),
                            bound->second.from.empty() ? "" : " from " + bound->second.from);
-    } else if (Binding* binding = types.scope->find(dim.value->name); binding && as_dim(binding->value) && as_dim(binding->value)->str() != dim.value->name) {
+    } else if (Binding* binding = types.scope->find(dim.value->name);
+               binding && as_dim(binding->value) && as_dim(binding->value)->str() != dim.value->name) {
       known += fmt::format("{}`{}` is {}", known.empty() ? "" : ", ", dim.value->name, as_dim(binding->value)->str());
     }
   }
@@ -194,7 +198,8 @@ bool Evaluator::accept_named(Value& value, const TypeExpr& type, bool hyper) {
   }
   if (name == "bool") return value.is(ValueKind::boolean) || scalar([](DType d) { return d == DType::boolean; });
   if (name == "string") return value.is(ValueKind::text);
-  if (name == "size" || name == "duration" || name == "percent" || name == "count") return value.is(ValueKind::quantity) && value.text == name;
+  if (name == "size" || name == "duration" || name == "percent" || name == "count")
+    return value.is(ValueKind::quantity) && value.text == name;
   if (name == "devices") {
     if (value.is(ValueKind::word) && value.text == "all") value = Value::of_integer(options_.devices).at(value.origin);
     return value.is(ValueKind::integer);
@@ -215,24 +220,28 @@ bool Evaluator::accept_named(Value& value, const TypeExpr& type, bool hyper) {
   if (name == "dtype") return value.is(ValueKind::dtype);
   if (name == "update") return value.is(ValueKind::update);
   if (name == "axes") {
-    if (value.is(ValueKind::list)) return std::all_of(value.items->begin(), value.items->end(), [](const Value& v) { return v.is(ValueKind::integer); });
+    if (value.is(ValueKind::list))
+      return std::all_of(value.items->begin(), value.items->end(), [](const Value& v) { return v.is(ValueKind::integer); });
     return value.is(ValueKind::integer) || value.is(ValueKind::none);
   }
-  if (name == "shape") return value.is(ValueKind::list) && std::all_of(value.items->begin(), value.items->end(), [](const Value& v) { return as_dim(v).has_value(); });
+  if (name == "shape")
+    return value.is(ValueKind::list) &&
+           std::all_of(value.items->begin(), value.items->end(), [](const Value& v) { return as_dim(v).has_value(); });
   if (name == "none") return value.is(ValueKind::none);
   return value.is(ValueKind::word) && value.text == name;
 }
 
 bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, const std::string& what, Range range, bool hyper) {
   if (!value.ok()) return false;
-  static const std::vector<std::string> names = {"int",  "float",    "bool",  "string",      "size",  "duration", "percent",   "count",  "devices",
-                                                 "any",  "schedule", "model", "initializer", "layer", "function", "optimizer", "update", "strategy",
-                                                 "none", "dataset",  "dtype", "axes",        "shape"};
+  static const std::vector<std::string> names = {
+      "int",         "float", "bool",     "string",    "size",   "duration", "percent", "count",   "devices", "any",  "schedule", "model",
+      "initializer", "layer", "function", "optimizer", "update", "strategy", "none",    "dataset", "dtype",   "axes", "shape"};
   switch (type.kind) {
     case TypeKind::named: {
       // A bare `bool` is a flag; `bool[]` is a tensor.
       if (type.has_dims || (dtype_named(type.name) && type.name != "bool")) {
-        if (!type.has_dims || type.name == "float" || type.name == "int" || type.name == "number" || type.name == "any" || dtype_named(type.name)) {
+        if (!type.has_dims || type.name == "float" || type.name == "int" || type.name == "number" || type.name == "any" ||
+            dtype_named(type.name)) {
           return accept_tensor(value, type, types, what, range);
         }
       } else if (std::find(names.begin(), names.end(), type.name) != names.end()) {
@@ -247,7 +256,8 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
       if (auto near = nearest(type.name, known)) reported.help("did you mean `" + *near + "`?");
       return false;
     }
-    case TypeKind::optional: return value.is(ValueKind::none) || accept(value, *type.items[0], types, what, range, hyper);
+    case TypeKind::optional:
+      return value.is(ValueKind::none) || accept(value, *type.items[0], types, what, range, hyper);
     case TypeKind::function:
       if (is_callable(value)) return true;
       break;
@@ -264,7 +274,8 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
       if (value.is(ValueKind::tuple) && value.items->size() == type.items.size()) {
         std::vector<Value> items = *value.items;
         bool good = true;
-        for (size_t i = 0; i < items.size(); ++i) good &= accept(items[i], *type.items[i], types, fmt::format("element {} of {}", i, what), range, hyper);
+        for (size_t i = 0; i < items.size(); ++i)
+          good &= accept(items[i], *type.items[i], types, fmt::format("element {} of {}", i, what), range, hyper);
         value.items = std::make_shared<const std::vector<Value>>(std::move(items));
         return good;
       }

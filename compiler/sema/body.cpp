@@ -30,23 +30,34 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
 
 Value Evaluator::run_item(const Item& item, Scope* scope) {
   switch (item.kind) {
-    case ItemKind::let: return let(item, scope);
-    case ItemKind::weight: return weight(item, scope);
-    case ItemKind::state: return optimizer_ ? optimizer_state(item, scope) : state(item, scope);
-    case ItemKind::update: return update(item, scope);
-    case ItemKind::for_each: return for_each(item, scope);
+    case ItemKind::let:
+      return let(item, scope);
+    case ItemKind::weight:
+      return weight(item, scope);
+    case ItemKind::state:
+      return optimizer_ ? optimizer_state(item, scope) : state(item, scope);
+    case ItemKind::update:
+      return update(item, scope);
+    case ItemKind::for_each:
+      return for_each(item, scope);
     case ItemKind::if_else: {
       const auto truth = condition(*item.value, scope);
       if (!truth) return {};
       const syntax::Body* body = *truth ? item.body : item.other;
       return body ? run_items(*body, scopes_.inside(scope), true) : Value::unit_value();
     }
-    case ItemKind::require: require(item, scope); return Value::unit_value();
+    case ItemKind::require:
+      require(item, scope);
+      return Value::unit_value();
     case ItemKind::assign:
-      reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " = …`", "in this body").help("write `let " + item.names[0].text + " = …`");
+      reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " = …`", "in this body")
+          .help("write `let " + item.names[0].text + " = …`");
       return {};
-    case ItemKind::block: reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " (…) { … }`", "in this body"); return {};
-    case ItemKind::expression: return evaluate(*item.value, scope);
+    case ItemKind::block:
+      reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " (…) { … }`", "in this body");
+      return {};
+    case ItemKind::expression:
+      return evaluate(*item.value, scope);
   }
   return {};
 }
@@ -170,7 +181,8 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
         break;
       }
     }
-    if (item.type->placement) reporter_.report(item.type->placement->range, diag::not_supported_yet, "a weight with a placement of its own");
+    if (item.type->placement)
+      reporter_.report(item.type->placement->range, diag::not_supported_yet, "a weight with a placement of its own");
     if (constant) {
       const int use = instance_->counters["weight " + name.text]++;
       const std::string path = fmt::format("{}/{}{}", instance_->path, name.text, use == 0 ? std::string() : fmt::format(".{}", use));
@@ -188,7 +200,8 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
         init_body(filled, item.value, scope, item.range);
         program_.weights[static_cast<size_t>(index)] = std::move(filled);
       } else if (program_.weights[static_cast<size_t>(index)].type != *type) {
-        reporter_.report(item.range, diag::shared_weight_differs, path, program_.weights[static_cast<size_t>(index)].type.str(), type->str())
+        reporter_
+            .report(item.range, diag::shared_weight_differs, path, program_.weights[static_cast<size_t>(index)].type.str(), type->str())
             .help("calls that share weights need arguments of the same shape");
       }
       const Tensor x = emitter_.value(name.text, *type, item.range);
@@ -274,7 +287,8 @@ Value Evaluator::update(const Item& item, Scope* scope) {
     return Value::unit_value();
   }
   if (emitter_.context().region_start) {
-    reporter_.report(item.range, diag::misplaced, "`<-`", "inside `per_replica`: a state takes one value for all replicas").help("`reduce` the value and update after the region");
+    reporter_.report(item.range, diag::misplaced, "`<-`", "inside `per_replica`: a state takes one value for all replicas")
+        .help("`reduce` the value and update after the region");
     return Value::unit_value();
   }
   if (!value.ok() || !binding->value.ok()) {

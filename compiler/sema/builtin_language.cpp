@@ -31,7 +31,8 @@ Value run_fold(BuiltinCall& call) {
   } else if (over.value.is(ValueKind::list)) {
     items = *over.value.items;
   } else {
-    call.evaluator.reporter().report(over.range, diag::setting_type, "`fold`", "a range or a list known at compile time", call.evaluator.shown(over.value));
+    call.evaluator.reporter().report(over.range, diag::setting_type, "`fold`", "a range or a list known at compile time",
+                                     call.evaluator.shown(over.value));
     return {};
   }
   if (!call.evaluator.is_callable(body)) {
@@ -41,14 +42,17 @@ Value run_fold(BuiltinCall& call) {
   Value value = at(call, 1).value;
   for (Value& item : items) {
     if (!value.ok()) return {};
-    value = call.evaluator.call(body, {argument(std::move(value), at(call, 1).range, call.scope), argument(std::move(item), over.range, call.scope)}, call.range, call.scope);
+    value = call.evaluator.call(
+        body, {argument(std::move(value), at(call, 1).range, call.scope), argument(std::move(item), over.range, call.scope)}, call.range,
+        call.scope);
   }
   return value;
 }
 
 Value run_len(BuiltinCall& call) {
   const Value& value = at(call, 0).value;
-  if (value.is(ValueKind::list) || value.is(ValueKind::tuple) || value.is(ValueKind::record)) return Value::of_integer(static_cast<int64_t>(value.items->size()));
+  if (value.is(ValueKind::list) || value.is(ValueKind::tuple) || value.is(ValueKind::record))
+    return Value::of_integer(static_cast<int64_t>(value.items->size()));
   if (value.is(ValueKind::text)) return Value::of_integer(static_cast<int64_t>(value.text.size()));
   call.evaluator.reporter().report(at(call, 0).range, diag::setting_type, "`len`", "a list", call.evaluator.shown(value));
   return {};
@@ -84,11 +88,13 @@ Value run_reduce(BuiltinCall& call) {
   const Operand& operand = at(call, 1);
   const bool inside = emitter.has_context() && emitter.context().region_start.has_value();
   if (inside && call.builtin.name == "reduce") {
-    reporter.report(call.range, diag::misplaced, "`reduce`", "inside `per_replica`: it makes one value for all replicas").help("write `all_reduce`, or reduce the region's result");
+    reporter.report(call.range, diag::misplaced, "`reduce`", "inside `per_replica`: it makes one value for all replicas")
+        .help("write `all_reduce`, or reduce the region's result");
     return {};
   }
   if (!operand.value.is(ValueKind::tensor) || (!inside && !emitter.local(operand.value.tensor))) {
-    auto reported = reporter.report(operand.range, diag::reduce_of_global, std::string(call.builtin.name), call.evaluator.shown(operand.value));
+    auto reported =
+        reporter.report(operand.range, diag::reduce_of_global, std::string(call.builtin.name), call.evaluator.shown(operand.value));
     reported.help("a value made by `per_replica { … }`; `sum`, `mean` and `max` reduce a global one");
     return {};
   }
@@ -124,7 +130,8 @@ Value run_update(BuiltinCall& call) {
 }
 
 Value run_source(BuiltinCall& call) {
-  call.evaluator.reporter().report(call.range, diag::misplaced, "`" + std::string(call.builtin.name) + "`", "here: sources of data stand in a dataset");
+  call.evaluator.reporter().report(call.range, diag::misplaced, "`" + std::string(call.builtin.name) + "`",
+                                   "here: sources of data stand in a dataset");
   return {};
 }
 

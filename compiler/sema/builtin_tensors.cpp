@@ -29,14 +29,16 @@ Tensor tensor(BuiltinCall& call, size_t i) {
 
 std::optional<int64_t> integer(BuiltinCall& call, size_t i, int64_t otherwise) {
   if (!given(call, i)) return otherwise;
-  return call.evaluator.integer(at(call, i).value, at(call, i).range, fmt::format("`{}` of `{}`", call.builtin.parameter_names()[i], call.builtin.name));
+  return call.evaluator.integer(at(call, i).value, at(call, i).range,
+                                fmt::format("`{}` of `{}`", call.builtin.parameter_names()[i], call.builtin.name));
 }
 
 bool boolean(BuiltinCall& call, size_t i) {
   if (!given(call, i)) return false;
   const Operand& operand = at(call, i);
   if (operand.value.is(ValueKind::boolean)) return operand.value.boolean;
-  call.evaluator.reporter().report(operand.range, diag::setting_type, fmt::format("`{}` of `{}`", call.builtin.parameter_names()[i], call.builtin.name), "a bool",
+  call.evaluator.reporter().report(operand.range, diag::setting_type,
+                                   fmt::format("`{}` of `{}`", call.builtin.parameter_names()[i], call.builtin.name), "a bool",
                                    call.evaluator.shown(operand.value));
   return false;
 }
@@ -77,26 +79,30 @@ std::optional<Dims> dims(BuiltinCall& call, size_t i, bool* infers = nullptr) {
     const auto dim = as_dim(item);
     const auto constant = dim ? dim->constant() : std::nullopt;
     if (!dim || (constant && *constant < 0 && !(infers && *constant == -1))) {
-      call.evaluator.reporter().report(operand.range, diag::setting_type, fmt::format("a dimension in `{}`", call.builtin.name), "an int from 0", call.evaluator.shown(item));
+      call.evaluator.reporter().report(operand.range, diag::setting_type, fmt::format("a dimension in `{}`", call.builtin.name),
+                                       "an int from 0", call.evaluator.shown(item));
       return std::nullopt;
     }
     if (infers && constant == -1) *infers = true;
     result.push_back(*dim);
   }
   if (operand.value.is(ValueKind::list) || !items.empty()) return result;
-  call.evaluator.reporter().report(operand.range, diag::setting_type, fmt::format("the shape of `{}`", call.builtin.name), "a list of ints", call.evaluator.shown(operand.value));
+  call.evaluator.reporter().report(operand.range, diag::setting_type, fmt::format("the shape of `{}`", call.builtin.name), "a list of ints",
+                                   call.evaluator.shown(operand.value));
   return std::nullopt;
 }
 
 std::optional<DType> dtype(BuiltinCall& call, size_t i, DType otherwise) {
   if (!given(call, i)) return otherwise;
   if (at(call, i).value.is(ValueKind::dtype)) return at(call, i).value.dtype;
-  call.evaluator.reporter().report(at(call, i).range, diag::setting_type, fmt::format("`{}`", call.builtin.name), "an element type such as f32", call.evaluator.shown(at(call, i).value));
+  call.evaluator.reporter().report(at(call, i).range, diag::setting_type, fmt::format("`{}`", call.builtin.name),
+                                   "an element type such as f32", call.evaluator.shown(at(call, i).value));
   return std::nullopt;
 }
 
 bool all_numbers(const BuiltinCall& call) {
-  return std::all_of(call.arguments.begin(), call.arguments.end(), [](const auto& o) { return o && (o->value.is(ValueKind::integer) || o->value.is(ValueKind::number)); });
+  return std::all_of(call.arguments.begin(), call.arguments.end(),
+                     [](const auto& o) { return o && (o->value.is(ValueKind::integer) || o->value.is(ValueKind::number)); });
 }
 
 /// The op's own meaning over numbers known at compile time.
@@ -127,13 +133,16 @@ Value run_unary(BuiltinCall& call) {
 }
 
 Value run_binary(BuiltinCall& call) {
-  if (all_numbers(call) && !(call.builtin.op == "mod" && at(call, 1).value.as_number() == 0)) return fold(call, call.builtin.op != "divide" && call.builtin.op != "power");
+  if (all_numbers(call) && !(call.builtin.op == "mod" && at(call, 1).value.as_number() == 0))
+    return fold(call, call.builtin.op != "divide" && call.builtin.op != "power");
   return Value::of_tensor(call.evaluator.emitter().binary(call.builtin.op, at(call, 0), at(call, 1), call.range, call.builtin.name));
 }
 
 Value run_operator(BuiltinCall& call) { return call.evaluator.binary(std::string(call.builtin.op), at(call, 0), at(call, 1), call.range); }
 
-Value run_logical_not(BuiltinCall& call) { return Value::of_tensor(call.evaluator.emitter().logical("logical_not", {at(call, 0)}, call.range, "logical_not")); }
+Value run_logical_not(BuiltinCall& call) {
+  return Value::of_tensor(call.evaluator.emitter().logical("logical_not", {at(call, 0)}, call.range, "logical_not"));
+}
 
 Value run_select(BuiltinCall& call) {
   // A condition known at compile time chooses before anything is computed.
@@ -147,7 +156,8 @@ Value run_cast(BuiltinCall& call) {
   const Value& x = at(call, 0).value;
   // Known numbers stay known: the type only rounds them.
   if (x.is(ValueKind::boolean)) return is_float(*to) ? Value::of_number(x.boolean ? 1 : 0) : Value::of_integer(x.boolean ? 1 : 0);
-  if (x.is(ValueKind::integer) || x.is(ValueKind::number)) return is_float(*to) ? Value::of_number(x.as_number()) : Value::of_integer(static_cast<int64_t>(x.as_number()));
+  if (x.is(ValueKind::integer) || x.is(ValueKind::number))
+    return is_float(*to) ? Value::of_number(x.as_number()) : Value::of_integer(static_cast<int64_t>(x.as_number()));
   if (x.is(ValueKind::dim)) return Value::of_tensor(call.evaluator.emitter().size(x.dim, *to, call.range));
   return Value::of_tensor(call.evaluator.emitter().cast(tensor(call, 0), *to, call.range));
 }
@@ -203,7 +213,8 @@ Value run_reshape(BuiltinCall& call) {
     }
     const auto left = all.divided_by(rest);
     if (!left) {
-      call.evaluator.reporter().report(call.range, diag::elements_differ, call.evaluator.emitter().type(x).str(), types::str(*to), all.str(), rest.str());
+      call.evaluator.reporter().report(call.range, diag::elements_differ, call.evaluator.emitter().type(x).str(), types::str(*to),
+                                       all.str(), rest.str());
       return {};
     }
     *open = *left;
@@ -304,7 +315,8 @@ Value run_concat(BuiltinCall& call) {
   }
   const Tensor first = xs[0].value.tensor;
   const auto written = integer(call, 1, 0);
-  const auto axis = written ? call.evaluator.emitter().axis(*written, call.evaluator.emitter().type(first).rank(), first, call.range) : std::nullopt;
+  const auto axis =
+      written ? call.evaluator.emitter().axis(*written, call.evaluator.emitter().type(first).rank(), first, call.range) : std::nullopt;
   return axis ? Value::of_tensor(call.evaluator.emitter().concat(xs, *axis, call.range)) : Value();
 }
 
@@ -316,7 +328,8 @@ Value run_pad(BuiltinCall& call) {
   std::vector<int64_t> starts;
   for (size_t i = 0; i < to.size(); ++i) {
     if (before->size() != to.size() || after->size() != to.size() || !(*before)[i].constant()) {
-      call.evaluator.reporter().report(call.range, diag::tuple_size, static_cast<int64_t>(to.size()), "a padding for another number of dimensions");
+      call.evaluator.reporter().report(call.range, diag::tuple_size, static_cast<int64_t>(to.size()),
+                                       "a padding for another number of dimensions");
       return {};
     }
     starts.push_back(*(*before)[i].constant());
@@ -394,31 +407,70 @@ Value run_dtype(BuiltinCall& call) {
 
 constexpr Builtin kRows[] = {
     // One number to one number.
-    {"negate", "x", run_unary, "negate"}, {"abs", "x", run_unary, "abs"}, {"exp", "x", run_unary, "exp"}, {"log", "x", run_unary, "log"},
-    {"log1p", "x", run_unary, "log1p"}, {"sqrt", "x", run_unary, "sqrt"}, {"rsqrt", "x", run_unary, "rsqrt"}, {"tanh", "x", run_unary, "tanh"},
-    {"sigmoid", "x", run_unary, "sigmoid"}, {"erf", "x", run_unary, "erf"}, {"sin", "x", run_unary, "sin"}, {"cos", "x", run_unary, "cos"},
-    {"floor", "x", run_unary, "floor"}, {"ceil", "x", run_unary, "ceil"}, {"round", "x", run_unary, "round"}, {"sign", "x", run_unary, "sign"},
-    {"is_nan", "x", run_unary, "is_nan"}, {"logical_not", "x", run_logical_not, "logical_not"},
+    {"negate", "x", run_unary, "negate"},
+    {"abs", "x", run_unary, "abs"},
+    {"exp", "x", run_unary, "exp"},
+    {"log", "x", run_unary, "log"},
+    {"log1p", "x", run_unary, "log1p"},
+    {"sqrt", "x", run_unary, "sqrt"},
+    {"rsqrt", "x", run_unary, "rsqrt"},
+    {"tanh", "x", run_unary, "tanh"},
+    {"sigmoid", "x", run_unary, "sigmoid"},
+    {"erf", "x", run_unary, "erf"},
+    {"sin", "x", run_unary, "sin"},
+    {"cos", "x", run_unary, "cos"},
+    {"floor", "x", run_unary, "floor"},
+    {"ceil", "x", run_unary, "ceil"},
+    {"round", "x", run_unary, "round"},
+    {"sign", "x", run_unary, "sign"},
+    {"is_nan", "x", run_unary, "is_nan"},
+    {"logical_not", "x", run_logical_not, "logical_not"},
     // Two numbers to one; those with an operator mean what the operator means.
-    {"maximum", "x y", run_binary, "maximum"}, {"minimum", "x y", run_binary, "minimum"}, {"mod", "x y", run_binary, "mod"},
+    {"maximum", "x y", run_binary, "maximum"},
+    {"minimum", "x y", run_binary, "minimum"},
+    {"mod", "x y", run_binary, "mod"},
     {"floor_div", "x y", run_binary, "floor_div"},
-    {"add", "x y", run_operator, "+"}, {"subtract", "x y", run_operator, "-"}, {"multiply", "x y", run_operator, "*"}, {"divide", "x y", run_operator, "/"},
-    {"power", "x y", run_operator, "**"}, {"equal", "x y", run_operator, "=="}, {"not_equal", "x y", run_operator, "!="}, {"less", "x y", run_operator, "<"},
-    {"less_equal", "x y", run_operator, "<="}, {"logical_and", "x y", run_operator, "and"}, {"logical_or", "x y", run_operator, "or"},
-    {"select", "condition then otherwise", run_select, "select"}, {"cast", "x to", run_cast, "cast"}, {"stop_gradient", "x", run_stop_gradient, "stop_gradient"},
+    {"add", "x y", run_operator, "+"},
+    {"subtract", "x y", run_operator, "-"},
+    {"multiply", "x y", run_operator, "*"},
+    {"divide", "x y", run_operator, "/"},
+    {"power", "x y", run_operator, "**"},
+    {"equal", "x y", run_operator, "=="},
+    {"not_equal", "x y", run_operator, "!="},
+    {"less", "x y", run_operator, "<"},
+    {"less_equal", "x y", run_operator, "<="},
+    {"logical_and", "x y", run_operator, "and"},
+    {"logical_or", "x y", run_operator, "or"},
+    {"select", "condition then otherwise", run_select, "select"},
+    {"cast", "x to", run_cast, "cast"},
+    {"stop_gradient", "x", run_stop_gradient, "stop_gradient"},
     // Over axes.
-    {"sum", "x axis? keep?", run_reduce, "reduce"}, {"max", "x axis? keep?", run_reduce, "reduce"}, {"min", "x axis? keep?", run_reduce, "reduce"},
-    {"prod", "x axis? keep?", run_reduce, "reduce"}, {"argmax", "x axis?", run_argmax, "argmax"}, {"count", "x axis?", run_count, "size"},
+    {"sum", "x axis? keep?", run_reduce, "reduce"},
+    {"max", "x axis? keep?", run_reduce, "reduce"},
+    {"min", "x axis? keep?", run_reduce, "reduce"},
+    {"prod", "x axis? keep?", run_reduce, "reduce"},
+    {"argmax", "x axis?", run_argmax, "argmax"},
+    {"count", "x axis?", run_count, "size"},
     {"matmul", "a b transpose_a? transpose_b?", run_matmul, "matmul"},
     // Shapes.
-    {"reshape", "x shape", run_reshape, "reshape"}, {"flatten", "x", run_flatten, "reshape"}, {"expand", "x axis?", run_expand, "reshape"},
-    {"squeeze", "x axis?", run_squeeze, "reshape"}, {"transpose", "x permutation?", run_transpose, "transpose"}, {"broadcast", "x shape", run_broadcast, "broadcast"},
-    {"concat", "tensors axis?", run_concat, "concat"}, {"pad", "x before after", run_pad, "pad"},
+    {"reshape", "x shape", run_reshape, "reshape"},
+    {"flatten", "x", run_flatten, "reshape"},
+    {"expand", "x axis?", run_expand, "reshape"},
+    {"squeeze", "x axis?", run_squeeze, "reshape"},
+    {"transpose", "x permutation?", run_transpose, "transpose"},
+    {"broadcast", "x shape", run_broadcast, "broadcast"},
+    {"concat", "tensors axis?", run_concat, "concat"},
+    {"pad", "x before after", run_pad, "pad"},
     // Made from nothing, or looked up.
-    {"iota", "shape axis? dtype?", run_iota, "iota"}, {"full", "shape value dtype?", run_full, "constant"}, {"gather", "x index", run_gather, "gather"},
+    {"iota", "shape axis? dtype?", run_iota, "iota"},
+    {"full", "shape value dtype?", run_full, "constant"},
+    {"gather", "x index", run_gather, "gather"},
     {"random_uniform", "shape dtype?", run_uniform, "uniform"},
     // Asked at compile time.
-    {"shape", "x", run_shape, ""}, {"size", "x axis?", run_size, ""}, {"rank", "x", run_rank, ""}, {"dtype_of", "x", run_dtype, ""},
+    {"shape", "x", run_shape, ""},
+    {"size", "x axis?", run_size, ""},
+    {"rank", "x", run_rank, ""},
+    {"dtype_of", "x", run_dtype, ""},
 };
 
 }  // namespace

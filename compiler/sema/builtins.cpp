@@ -38,9 +38,10 @@ const std::map<std::string_view, const Builtin*>& by_name() {
 }
 
 // What the language page names and a later version brings; each is refused by name, where it is used.
-constexpr std::string_view kLater[] = {"csv",         "text",         "words",      "characters", "windows",   "encode",      "where",     "vocabulary",
-                                       "random_flip", "random_shift", "random_crop", "conv2d",     "max_pool",  "avg_pool",    "scan",      "machines",
-                                       "images",      "parquet",      "sort",       "top_k",      "in_top_k",  "cumsum",      "all_gather"};
+constexpr std::string_view kLater[] = {"csv",      "text",       "words",       "characters",   "windows",     "encode",
+                                       "where",    "vocabulary", "random_flip", "random_shift", "random_crop", "conv2d",
+                                       "max_pool", "avg_pool",   "scan",        "machines",     "images",      "parquet",
+                                       "sort",     "top_k",      "in_top_k",    "cumsum",       "all_gather"};
 
 constexpr std::string_view kValues[] = {"none", "training", "synchronous"};
 
@@ -132,10 +133,14 @@ Value call_builtin(Evaluator& evaluator, const Builtin& builtin, const Args& arg
       continue;
     }
     const std::vector<std::string_view> words = builtin.words_of(names[i]);
-    Value value = arg->value ? *arg->value : words.empty() ? evaluator.evaluate(*arg->expr, arg->scope) : evaluator.evaluate_word(*arg->expr, arg->scope, words);
+    Value value = arg->value      ? *arg->value
+                  : words.empty() ? evaluator.evaluate(*arg->expr, arg->scope)
+                                  : evaluator.evaluate_word(*arg->expr, arg->scope, words);
     if (value.ok() && !words.empty() && !value.is(ValueKind::word)) {
       std::vector<std::string> known(words.begin(), words.end());
-      evaluator.reporter().report(arg->range, diag::unknown_word, names[i], evaluator.shown(value)).help("it is one of " + enumerate(known, "or"));
+      evaluator.reporter()
+          .report(arg->range, diag::unknown_word, names[i], evaluator.shown(value))
+          .help("it is one of " + enumerate(known, "or"));
       value = {};
     }
     good &= value.ok();

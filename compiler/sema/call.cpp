@@ -34,8 +34,8 @@ bool is_layer(const Value& value) { return value.is(ValueKind::declared) && valu
 
 }  // namespace
 
-std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::string>& names, const Args& args, const std::string& callee, Range range,
-                                                       Range declared) {
+std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::string>& names, const Args& args, const std::string& callee,
+                                                       Range range, Range declared) {
   std::vector<const Arg*> slots(names.size());
   bool good = true;
   size_t next = 0, given = 0;
@@ -73,7 +73,8 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
     slot = &arg;
   }
   if (next > names.size()) {
-    auto reported = reporter_.report(range, diag::too_many_arguments, callee, static_cast<int64_t>(names.size()), static_cast<int64_t>(given));
+    auto reported =
+        reporter_.report(range, diag::too_many_arguments, callee, static_cast<int64_t>(names.size()), static_cast<int64_t>(given));
     if (declared.known() && !reporter_.in_library(declared)) reported.note(declared, "`" + callee + "` is declared here");
     if (!names.empty()) reported.help("it takes " + enumerate(names));
     good = false;
@@ -84,8 +85,8 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
   return std::nullopt;
 }
 
-bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types, bool hyper,
-                                const Decl& decl, Range range, bool* pending) {
+bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types,
+                                bool hyper, const Decl& decl, Range range, bool* pending) {
   Reporter::Call call(reporter_, decl.name.text, range);
   bool good = true;
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -116,7 +117,8 @@ bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const 
     }
     // A layer without hyperparameters is no function yet.
     if (is_layer(value)) {
-      reporter_.report(at, diag::layer_not_called, value.closure->decl->name.text).help("write `" + value.closure->decl->name.text + "(…)`");
+      reporter_.report(at, diag::layer_not_called, value.closure->decl->name.text)
+          .help("write `" + value.closure->decl->name.text + "(…)`");
       good = false;
       continue;
     }
@@ -167,7 +169,8 @@ Value Evaluator::pipe(const Expr& expr, Scope* scope) {
     const Value callee = callee_of(right, scope);
     if (!callee.ok()) return {};
     if (is_layer(callee)) {
-      reporter_.report(right.range, diag::layer_not_called, callee.closure->decl->name.text).help("write `" + callee.closure->decl->name.text + "()`");
+      reporter_.report(right.range, diag::layer_not_called, callee.closure->decl->name.text)
+          .help("write `" + callee.closure->decl->name.text + "()`");
       return {};
     }
     if (!left.value->ok()) return {};
@@ -196,8 +199,10 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
     case ValueKind::declared: {
       const Decl& decl = *callee.closure->decl;
       switch (decl.kind) {
-        case DeclKind::function: return call_function(decl, args, range);
-        case DeclKind::model: return call_model(decl, std::move(args), range);
+        case DeclKind::function:
+          return call_function(decl, args, range);
+        case DeclKind::model:
+          return call_model(decl, std::move(args), range);
         case DeclKind::layer:
         case DeclKind::optimizer: {
           Closure closure;
@@ -212,17 +217,24 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
         case DeclKind::import_file:
         case DeclKind::param:
         case DeclKind::dataset:
-        case DeclKind::train: break;
+        case DeclKind::train:
+          break;
       }
       break;
     }
-    case ValueKind::builtin: return call_builtin(*this, *callee.closure->builtin, args, range, scope);
-    case ValueKind::lambda: return call_lambda(*callee.closure, args, range);
-    case ValueKind::constant_function: return (*callee.items)[0];
+    case ValueKind::builtin:
+      return call_builtin(*this, *callee.closure->builtin, args, range, scope);
+    case ValueKind::lambda:
+      return call_lambda(*callee.closure, args, range);
+    case ValueKind::constant_function:
+      return (*callee.items)[0];
     case ValueKind::recipe:
-    case ValueKind::instance: return call_layer(*callee.closure, args, range);
-    case ValueKind::pending: return call_pending(*callee.closure, args, range);
-    case ValueKind::error: return {};
+    case ValueKind::instance:
+      return call_layer(*callee.closure, args, range);
+    case ValueKind::pending:
+      return call_pending(*callee.closure, args, range);
+    case ValueKind::error:
+      return {};
     case ValueKind::unit:
     case ValueKind::none:
     case ValueKind::integer:
@@ -240,11 +252,13 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
     case ValueKind::tensor:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::update: break;
+    case ValueKind::update:
+      break;
   }
   auto reported = reporter_.report(range, diag::not_callable, shown(callee));
   if (callee.is(ValueKind::dtype)) reported.help(fmt::format("write `cast(x, {})`", name_of(callee.dtype)));
-  if (callee.origin.known() && callee.origin != range && !reporter_.in_library(callee.origin)) reported.note(callee.origin, "it comes from here");
+  if (callee.origin.known() && callee.origin != range && !reporter_.in_library(callee.origin))
+    reported.note(callee.origin, "it comes from here");
   return {};
 }
 
@@ -277,7 +291,8 @@ Value Evaluator::call_pending(const Closure& closure, const Args& args, Range ra
   activation.types.callee = decl.name.text;
   activation.types.scope = scopes_.inside(closure.scope);
   for (const Parameter& parameter : decl.parameters) {
-    if (parameter.type && parameter.type->kind == syntax::TypeKind::named && parameter.type->name == "shape" && !closure.scope->find_here(parameter.name.text)) {
+    if (parameter.type && parameter.type->kind == syntax::TypeKind::named && parameter.type->name == "shape" &&
+        !closure.scope->find_here(parameter.name.text)) {
       activation.types.scope->bind(parameter.name.text, evaluate(args[0]), parameter.name.range);
       break;
     }

@@ -38,7 +38,8 @@ struct Session {
       if (decl->name.text.empty()) continue;
       const auto [known, fresh] = evaluator.file_globals.decls.emplace(decl->name.text, decl);
       if (!fresh) {
-        reporter.report(decl->name.range, diag::declared_twice, decl->name.text).note(known->second->name.range, "it is declared here already");
+        reporter.report(decl->name.range, diag::declared_twice, decl->name.text)
+            .note(known->second->name.range, "it is declared here already");
       }
     }
   }
@@ -165,8 +166,11 @@ void check_alone(Session& session, const Ast& file, const Decl& decl, const Open
   // Params that the command line sets are set here too.
   const Settings settings(evaluator, file, decl.kind == DeclKind::train ? &decl : nullptr);
   switch (decl.kind) {
-    case DeclKind::import_file: return;
-    case DeclKind::param: evaluator.declared(decl); return;
+    case DeclKind::import_file:
+      return;
+    case DeclKind::param:
+      evaluator.declared(decl);
+      return;
     case DeclKind::dataset: {
       // Not opened: what is wrong with its files matters to those who use it.
       read_dataset(evaluator, decl, settings, [](const SourceSpec&, source::Sink&) { return std::nullopt; });
@@ -174,10 +178,15 @@ void check_alone(Session& session, const Ast& file, const Decl& decl, const Open
     }
     case DeclKind::layer:
     case DeclKind::model:
-    case DeclKind::function: check_callable(evaluator, decl); return;
-    case DeclKind::optimizer: check_optimizer(evaluator, decl); return;
+    case DeclKind::function:
+      check_callable(evaluator, decl);
+      return;
+    case DeclKind::optimizer:
+      check_optimizer(evaluator, decl);
+      return;
     case DeclKind::strategy: {
-      const bool complete = std::all_of(decl.hyper.begin(), decl.hyper.end(), [](const syntax::Parameter& p) { return p.value != nullptr; });
+      const bool complete =
+          std::all_of(decl.hyper.begin(), decl.hyper.end(), [](const syntax::Parameter& p) { return p.value != nullptr; });
       if (decl.value) {
         evaluator.declared(decl);
       } else if (complete) {
@@ -185,14 +194,16 @@ void check_alone(Session& session, const Ast& file, const Decl& decl, const Open
       }
       return;
     }
-    case DeclKind::train: check_train(evaluator, decl, settings, open); return;
+    case DeclKind::train:
+      check_train(evaluator, decl, settings, open);
+      return;
   }
 }
 
 }  // namespace
 
-std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const OpenSource& open, const Options& options,
-                             source::Sink& sink) {
+std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const OpenSource& open,
+                             const Options& options, source::Sink& sink) {
   Session session(library, ops, options, sink);
   session.declare(file);
   session.evaluator.cyclic = resolve(session.evaluator, file);

@@ -33,7 +33,8 @@ class SourceReader {
  private:
   bool stage(const Expr& expr, bool piped, SourceSpec& spec) {
     if (expr.kind != ExprKind::call || expr.items[0]->kind != ExprKind::name) {
-      reporter_.report(expr.range, diag::not_a_source, text_of(expr)).help("a source is `idx(…)` or `synthetic(…)`, piped through `take(n)` or `skip(n)`");
+      reporter_.report(expr.range, diag::not_a_source, text_of(expr))
+          .help("a source is `idx(…)` or `synthetic(…)`, piped through `take(n)` or `skip(n)`");
       return false;
     }
     const std::string& name = expr.items[0]->name;
@@ -53,14 +54,16 @@ class SourceReader {
     }
     const bool is_stage = name == "take" || name == "skip";
     if (is_stage != piped) {
-      reporter_.report(expr.range, diag::misplaced, "`" + name + "`", is_stage ? "first: pipe a source into it" : "after `|>`: it is a source of its own");
+      reporter_.report(expr.range, diag::misplaced, "`" + name + "`",
+                       is_stage ? "first: pipe a source into it" : "after `|>`: it is a source of its own");
       return false;
     }
     SourceStage stage;
     stage.function = name;
     stage.range = expr.range;
     Args args;
-    for (const syntax::Argument& argument : expr.arguments) args.push_back({argument.name, argument.value, std::nullopt, argument.value->range, scope_});
+    for (const syntax::Argument& argument : expr.arguments)
+      args.push_back({argument.name, argument.value, std::nullopt, argument.value->range, scope_});
     bool good = true;
     if (is_stage) {
       const auto slots = evaluator_.bind({"n"}, args, name, expr.range, {});
@@ -108,7 +111,9 @@ class SourceReader {
       stage.strings[key] = value.text;
       return true;
     }
-    if (value.ok()) reporter_.report(arg.range, diag::setting_type, fmt::format("`{}` of `{}`", key, stage.function), "a string", evaluator_.shown(value));
+    if (value.ok())
+      reporter_.report(arg.range, diag::setting_type, fmt::format("`{}` of `{}`", key, stage.function), "a string",
+                       evaluator_.shown(value));
     return false;
   }
 
@@ -144,7 +149,8 @@ class SourceReader {
       Args args;
       for (const syntax::Argument& a : call.arguments) args.push_back({a.name, a.value, std::nullopt, a.value->range, scope_});
       const bool bounds = name == "integers";
-      const auto slots = evaluator_.bind(bounds ? std::vector<std::string>{"low", "high", "shape"} : std::vector<std::string>{"shape"}, args, name, call.range, {});
+      const auto slots = evaluator_.bind(bounds ? std::vector<std::string>{"low", "high", "shape"} : std::vector<std::string>{"shape"},
+                                         args, name, call.range, {});
       if (!slots) {
         good = false;
         continue;
@@ -158,7 +164,8 @@ class SourceReader {
           if (bound) (i == 0 ? field.low : field.high) = static_cast<double>(*bound);
         }
         if (good && field.high <= field.low) {
-          reporter_.report(call.range, diag::too_small, "`high` of `integers`", static_cast<int64_t>(field.low) + 1, static_cast<int64_t>(field.high));
+          reporter_.report(call.range, diag::too_small, "`high` of `integers`", static_cast<int64_t>(field.low) + 1,
+                           static_cast<int64_t>(field.high));
           good = false;
         }
       }
@@ -194,7 +201,9 @@ const Item* block_of(const Decl& decl, std::string_view name) {
   return nullptr;
 }
 
-bool holds(const std::vector<std::string>& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 /// A split is a listed one, or a source of another name that is no near miss of a listed one.
 bool is_split(const Item& item) {
@@ -261,7 +270,9 @@ bool bind_fields(Evaluator& evaluator, const Decl& decl, const Item* example, co
         used[i] = 1;
         continue;
       }
-      reporter.report(parameter.name.range, diag::too_many_fields, static_cast<int64_t>(bound.size()), static_cast<int64_t>(example->parameters.size()))
+      reporter
+          .report(parameter.name.range, diag::too_many_fields, static_cast<int64_t>(bound.size()),
+                  static_cast<int64_t>(example->parameters.size()))
           .note(source, "the data comes from here");
       return false;
     }
@@ -312,7 +323,8 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
       }
     }
   } else {
-    reporter.report(decl.name.range, diag::missing_setting, "the dataset `" + decl.name.text + "`", "`batch`").help("how many examples a step takes: `batch = 32`");
+    reporter.report(decl.name.range, diag::missing_setting, "the dataset `" + decl.name.text + "`", "`batch`")
+        .help("how many examples a step takes: `batch = 32`");
   }
   if (const Expr* shuffle = settings.find(decl, "shuffle")) {
     static constexpr std::string_view kWords[] = {"all", "none"};
@@ -359,12 +371,14 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
       }
       const auto same = [](const FieldInfo& a, const FieldInfo& b) { return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape; };
       if (!std::equal(first->fields.begin(), first->fields.end(), split.info.fields.begin(), split.info.fields.end(), same)) {
-        reporter.report(range, diag::splits_differ, split.name, program.data.splits[0].name).note(first_range, "the other one comes from here");
+        reporter.report(range, diag::splits_differ, split.name, program.data.splits[0].name)
+            .note(first_range, "the other one comes from here");
       }
     }
   }
   const bool has_train = std::any_of(splits.begin(), splits.end(), [](const auto& s) { return s.first.name == "train"; });
-  if (!has_train && reporter.errors() == errors) reporter.report(decl.name.range, diag::missing_setting, "the dataset `" + decl.name.text + "`", "the split `train`");
+  if (!has_train && reporter.errors() == errors)
+    reporter.report(decl.name.range, diag::missing_setting, "the dataset `" + decl.name.text + "`", "the split `train`");
   if (reporter.errors() != errors || !first) return false;
   return bind_fields(evaluator, decl, block_of(decl, "example"), *first, train_range);
 }
@@ -436,10 +450,13 @@ std::optional<ExampleFields> emit_example(Evaluator& evaluator, const Decl& decl
         continue;
       }
       const syntax::Ident& name = item->names[0];
-      if (std::find(result.names.begin(), result.names.end(), name.text) != result.names.end()) reporter.report(name.range, diag::set_twice, name.text);
+      if (std::find(result.names.begin(), result.names.end(), name.text) != result.names.end())
+        reporter.report(name.range, diag::set_twice, name.text);
       Value value = evaluator.evaluate(*item->value, scope);
       if (value.is_number() || value.is(ValueKind::boolean)) {
-        const DType dtype = value.is(ValueKind::number) ? emitter.float_dtype() : value.is(ValueKind::boolean) ? DType::boolean : DType::i32;
+        const DType dtype = value.is(ValueKind::number)    ? emitter.float_dtype()
+                            : value.is(ValueKind::boolean) ? DType::boolean
+                                                           : DType::i32;
         value = Value::of_tensor(emitter.materialise({value, item->value->range}, dtype, {}, "an output of `example`"));
       } else if (value.ok() && !value.is(ValueKind::tensor)) {
         reporter.report(item->value->range, diag::setting_type, "an output of `example`", "a tensor", evaluator.shown(value));

@@ -140,9 +140,11 @@ bool mentions_share(const Dims& dims) {
 
 }  // namespace
 
-Tensor Emitter::emit(std::string_view op, std::span<const Tensor> operands, types::Attrs attrs, Range range, bool lead, std::string_view user) {
+Tensor Emitter::emit(std::string_view op, std::span<const Tensor> operands, types::Attrs attrs, Range range, bool lead,
+                     std::string_view user) {
   if (!context_) {
-    reporter_->report(range, diag::misplaced, "a tensor", "made here: settings are known before the first step").help("numbers and lists of numbers are settings");
+    reporter_->report(range, diag::misplaced, "a tensor", "made here: settings are known before the first step")
+        .help("numbers and lists of numbers are settings");
     return {};
   }
   std::vector<int32_t> ids;
@@ -208,12 +210,14 @@ Tensor Emitter::cast(Tensor x, DType dtype, Range range) {
 Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dims, std::string_view user) {
   const Value& v = operand.value;
   switch (v.kind) {
-    case ValueKind::tensor: return cast(v.tensor, dtype, operand.range);
+    case ValueKind::tensor:
+      return cast(v.tensor, dtype, operand.range);
     case ValueKind::integer:
     case ValueKind::number: {
       if (is_integer(dtype)) {
         const int bits = static_cast<int>(size_of(dtype)) * 8;
-        const double low = dtype == DType::u8 ? 0 : -std::ldexp(1.0, bits - 1), high = std::ldexp(1.0, dtype == DType::u8 ? bits : bits - 1);
+        const double low = dtype == DType::u8 ? 0 : -std::ldexp(1.0, bits - 1),
+                     high = std::ldexp(1.0, dtype == DType::u8 ? bits : bits - 1);
         if (v.as_number() < low || v.as_number() >= high) {
           reporter_->report(operand.range, diag::number_does_not_fit, fmt::format("{}", v.as_number()), std::string(name_of(dtype)))
               .help(fmt::format("`cast(…, {})` the other side first", name_of(DType::i32)));
@@ -222,9 +226,12 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
       }
       return constant(v.as_number(), dtype, dims, operand.range);
     }
-    case ValueKind::boolean: return constant(v.boolean ? 1 : 0, DType::boolean, dims, operand.range);
-    case ValueKind::dim: return size(v.dim, dtype, operand.range);
-    case ValueKind::error: return {};
+    case ValueKind::boolean:
+      return constant(v.boolean ? 1 : 0, DType::boolean, dims, operand.range);
+    case ValueKind::dim:
+      return size(v.dim, dtype, operand.range);
+    case ValueKind::error:
+      return {};
     case ValueKind::unit:
     case ValueKind::none:
     case ValueKind::text:
@@ -244,7 +251,8 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
     case ValueKind::pending:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::update: break;
+    case ValueKind::update:
+      break;
   }
   reporter_->report(operand.range, diag::needs_tensor, std::string(user), describe(v));
   return {};
@@ -256,15 +264,19 @@ namespace {
 
 int width_rank(DType dtype) {
   switch (dtype) {
-    case DType::i64: return 3;
-    case DType::i32: return 2;
+    case DType::i64:
+      return 3;
+    case DType::i32:
+      return 2;
     case DType::i8:
-    case DType::u8: return 1;
+    case DType::u8:
+      return 1;
     case DType::f64:
     case DType::f32:
     case DType::bf16:
     case DType::f16:
-    case DType::boolean: return 0;
+    case DType::boolean:
+      return 0;
   }
   return 0;
 }
@@ -291,7 +303,8 @@ std::optional<DType> Emitter::common(std::string_view shown, std::span<const Ope
       return std::nullopt;
     } else if (is_float(*dtype)) {
       if (real && *real != *dtype) {
-        auto reported = reporter_->report(range, diag::two_float_types, std::string(shown), std::string(name_of(*real)), std::string(name_of(*dtype)));
+        auto reported =
+            reporter_->report(range, diag::two_float_types, std::string(shown), std::string(name_of(*real)), std::string(name_of(*dtype)));
         note_origin(reported, *real_from, range);
         note_origin(reported, operand, range);
         reported.help(fmt::format("write `cast(…, {})` around one of them", name_of(*real)));

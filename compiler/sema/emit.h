@@ -21,16 +21,16 @@ namespace dtl::sema {
 struct BodyContext {
   Body* body = nullptr;
   bool training = false;
-  bool per_example = false;   ///< `example`: values carry the batch dimension unseen
-  bool initial = false;       ///< an initial value: no data, step 0
-  bool optimizer = false;     ///< an optimizer's rule: the count of updates is a value that stands for it
-  std::string stream_path;    ///< of an initial value: what its random stream is keyed by
+  bool per_example = false;             ///< `example`: values carry the batch dimension unseen
+  bool initial = false;                 ///< an initial value: no data, step 0
+  bool optimizer = false;               ///< an optimizer's rule: the count of updates is a value that stands for it
+  std::string stream_path;              ///< of an initial value: what its random stream is keyed by
   std::optional<int32_t> region_start;  ///< inside per_replica: values below are global
   std::optional<int32_t> seed, updates;
-  std::unordered_map<int32_t, int32_t> shares;       ///< global value → each replica's share of it
-  std::map<std::string, int> random_uses;            ///< by instance path
-  std::vector<source::Range> ranges;                 ///< where each value comes from
-  std::vector<char> named;                           ///< has a name from the source
+  std::unordered_map<int32_t, int32_t> shares;  ///< global value → each replica's share of it
+  std::map<std::string, int> random_uses;       ///< by instance path
+  std::vector<source::Range> ranges;            ///< where each value comes from
+  std::vector<char> named;                      ///< has a name from the source
 };
 
 /// An operand as written: its value and place.
@@ -59,7 +59,7 @@ class Emitter {
   void name(Tensor tensor, const std::string& name);
 
   // ---- types
-  types::TensorType type(Tensor tensor) const;   ///< as the user sees it
+  types::TensorType type(Tensor tensor) const;  ///< as the user sees it
   bool local(Tensor tensor) const { return context_->body->values[static_cast<size_t>(tensor.id)].local; }
   source::Range range(Tensor tensor) const { return context_->ranges[static_cast<size_t>(tensor.id)]; }
   /// A tensor of this body, fit for use where we are: a share of it inside per_replica. Reports misuse.
@@ -100,7 +100,8 @@ class Emitter {
   std::optional<int64_t> axis(int64_t written, size_t rank, Tensor x, source::Range range);
 
  private:
-  Tensor emit(std::string_view op, std::span<const Tensor> operands, types::Attrs attrs, source::Range range, bool lead, std::string_view user = {});
+  Tensor emit(std::string_view op, std::span<const Tensor> operands, types::Attrs attrs, source::Range range, bool lead,
+              std::string_view user = {});
   std::vector<types::Dim> physical(const std::vector<types::Dim>& dims, bool lead) const;
   Tensor with_lead(Tensor x, source::Range range);
   std::optional<DType> common(std::string_view op, std::span<const Operand> operands, source::Range range, bool divides);

@@ -40,8 +40,9 @@ Tensor Emitter::logical(std::string_view op, const std::vector<Operand>& operand
   for (const Operand& operand : operands) {
     if (!operand.value.ok()) return {};
     if (operand.value.is(ValueKind::boolean) || dtype_of(operand.value) == DType::boolean) continue;
-    reporter_->report(operand.range, diag::needs_bool, std::string(shown),
-                      operand.value.is(ValueKind::tensor) ? fmt::format("`{}`", type(operand.value.tensor).str()) : describe(operand.value))
+    reporter_
+        ->report(operand.range, diag::needs_bool, std::string(shown),
+                 operand.value.is(ValueKind::tensor) ? fmt::format("`{}`", type(operand.value.tensor).str()) : describe(operand.value))
         .help("compare it: `x != 0`");
     return {};
   }
@@ -53,8 +54,9 @@ Tensor Emitter::logical(std::string_view op, const std::vector<Operand>& operand
 Tensor Emitter::select(const Operand& condition, const Operand& a, const Operand& b, Range range) {
   if (!condition.value.ok() || !a.value.ok() || !b.value.ok()) return {};
   if (dtype_of(condition.value) != DType::boolean) {
-    reporter_->report(condition.range, diag::needs_bool, "select",
-                      condition.value.is(ValueKind::tensor) ? fmt::format("`{}`", type(condition.value.tensor).str()) : describe(condition.value));
+    reporter_->report(
+        condition.range, diag::needs_bool, "select",
+        condition.value.is(ValueKind::tensor) ? fmt::format("`{}`", type(condition.value.tensor).str()) : describe(condition.value));
     return {};
   }
   const Operand branches[] = {a, b};

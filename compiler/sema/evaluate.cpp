@@ -33,7 +33,8 @@ bool Evaluator::is_callable(const Value& value) const {
   switch (value.kind) {
     case ValueKind::declared: {
       const DeclKind kind = value.closure->decl->kind;
-      return kind == DeclKind::function || kind == DeclKind::layer || kind == DeclKind::model || kind == DeclKind::optimizer || kind == DeclKind::strategy;
+      return kind == DeclKind::function || kind == DeclKind::layer || kind == DeclKind::model || kind == DeclKind::optimizer ||
+             kind == DeclKind::strategy;
     }
     case ValueKind::builtin:
     case ValueKind::lambda:
@@ -41,7 +42,8 @@ bool Evaluator::is_callable(const Value& value) const {
     case ValueKind::recipe:
     case ValueKind::instance:
     case ValueKind::pending:
-    case ValueKind::error: return true;
+    case ValueKind::error:
+      return true;
     case ValueKind::unit:
     case ValueKind::none:
     case ValueKind::integer:
@@ -59,7 +61,8 @@ bool Evaluator::is_callable(const Value& value) const {
     case ValueKind::tensor:
     case ValueKind::optimizer:
     case ValueKind::strategy:
-    case ValueKind::update: return false;
+    case ValueKind::update:
+      return false;
   }
   return false;
 }
@@ -108,7 +111,8 @@ Value Evaluator::declared(const Decl& decl) {
     CallTypes types;
     types.scope = root;
     if (!expr) {
-      reporter_.report(decl.name.range, diag::missing_setting, "the param `" + decl.name.text + "`", "a value").help("`--set " + decl.name.text + "=…` sets it");
+      reporter_.report(decl.name.range, diag::missing_setting, "the param `" + decl.name.text + "`", "a value")
+          .help("`--set " + decl.name.text + "=…` sets it");
       value = {};
     } else {
       value = evaluate_as(*expr, root, decl.type).at(expr->range);
@@ -175,17 +179,22 @@ Value Evaluator::evaluate(const Expr& expr, Scope* scope) {
 
 Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
   switch (expr.kind) {
-    case ExprKind::integer: return Value::of_integer(expr.integer);
-    case ExprKind::number: return Value::of_number(expr.number);
+    case ExprKind::integer:
+      return Value::of_integer(expr.integer);
+    case ExprKind::number:
+      return Value::of_number(expr.number);
     case ExprKind::quantity: {
       Value value = Value::of_text(ValueKind::quantity, expr.name);
       value.number = expr.number;
       value.unit = expr.unit;
       return value;
     }
-    case ExprKind::string: return Value::of_text(ValueKind::text, expr.text);
-    case ExprKind::boolean: return Value::of_boolean(expr.integer != 0);
-    case ExprKind::name: return lookup(expr.name, expr.range, scope);
+    case ExprKind::string:
+      return Value::of_text(ValueKind::text, expr.text);
+    case ExprKind::boolean:
+      return Value::of_boolean(expr.integer != 0);
+    case ExprKind::name:
+      return lookup(expr.name, expr.range, scope);
     case ExprKind::list:
     case ExprKind::tuple: {
       if (expr.items.empty() && expr.kind == ExprKind::tuple) return Value::unit_value();
@@ -223,10 +232,14 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
       closure.scope = scope;
       return Value::of_closure(ValueKind::lambda, std::move(closure));
     }
-    case ExprKind::call: return call_expr(expr, scope);
-    case ExprKind::index: return index(expr, scope);
-    case ExprKind::field: return field(expr, scope);
-    case ExprKind::unary: return unary(expr, scope);
+    case ExprKind::call:
+      return call_expr(expr, scope);
+    case ExprKind::index:
+      return index(expr, scope);
+    case ExprKind::field:
+      return field(expr, scope);
+    case ExprKind::unary:
+      return unary(expr, scope);
     case ExprKind::binary: {
       // `and` and `or` of compile-time bools need only the side that decides.
       const Value a = evaluate(*expr.items[0], scope);
@@ -234,7 +247,8 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
       const Value b = evaluate(*expr.items[1], scope);
       return binary(expr.op, {a, expr.items[0]->range}, {b, expr.items[1]->range}, expr.range);
     }
-    case ExprKind::pipe: return pipe(expr, scope);
+    case ExprKind::pipe:
+      return pipe(expr, scope);
     case ExprKind::range: {
       std::vector<Value> ends;
       for (const Expr* end : expr.items) {
@@ -247,11 +261,18 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
       }
       return Value::of_items(ValueKind::range, std::move(ends));
     }
-    case ExprKind::ellipsis: reporter_.report(expr.range, diag::misplaced, "`...`", "here: it stands only in types and indices"); return {};
-    case ExprKind::if_else: return if_else(expr, scope);
-    case ExprKind::per_replica: return per_replica(expr, scope);
-    case ExprKind::with: reporter_.report(expr.range, diag::not_supported_yet, "`with`"); return {};
-    case ExprKind::group: return evaluate(*expr.items[0], scope);
+    case ExprKind::ellipsis:
+      reporter_.report(expr.range, diag::misplaced, "`...`", "here: it stands only in types and indices");
+      return {};
+    case ExprKind::if_else:
+      return if_else(expr, scope);
+    case ExprKind::per_replica:
+      return per_replica(expr, scope);
+    case ExprKind::with:
+      reporter_.report(expr.range, diag::not_supported_yet, "`with`");
+      return {};
+    case ExprKind::group:
+      return evaluate(*expr.items[0], scope);
   }
   return {};
 }
@@ -260,9 +281,9 @@ namespace {
 
 std::string_view op_of(const std::string& op) {
   static const std::map<std::string, std::string_view, std::less<>> ops = {
-      {"+", "add"},       {"-", "subtract"},  {"*", "multiply"}, {"/", "divide"}, {"**", "power"},
-      {"==", "equal"},    {"!=", "not_equal"}, {"<", "less"},    {"<=", "less_equal"}, {">", "less"}, {">=", "less_equal"},
-      {"and", "logical_and"}, {"or", "logical_or"}};
+      {"+", "add"},         {"-", "subtract"},      {"*", "multiply"},   {"/", "divide"},      {"**", "power"},
+      {"==", "equal"},      {"!=", "not_equal"},    {"<", "less"},       {"<=", "less_equal"}, {">", "less"},
+      {">=", "less_equal"}, {"and", "logical_and"}, {"or", "logical_or"}};
   const auto it = ops.find(op);
   DTL_CHECK(it != ops.end(), "operator `{}`", op);
   return it->second;
@@ -294,13 +315,16 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
       if (op == "or") return Value::of_boolean(a.value.boolean || b.value.boolean);
       if (comparison) return Value::of_boolean((a.value.boolean == b.value.boolean) == (op == "=="));
     }
-    if (comparison && (a.value.is(ValueKind::none) || b.value.is(ValueKind::none))) return Value::of_boolean((a.value.kind == b.value.kind) == (op == "=="));
+    if (comparison && (a.value.is(ValueKind::none) || b.value.is(ValueKind::none)))
+      return Value::of_boolean((a.value.kind == b.value.kind) == (op == "=="));
     if (comparison && a.value.kind == b.value.kind) {
-      if (a.value.is(ValueKind::text) || a.value.is(ValueKind::word)) return Value::of_boolean((a.value.text == b.value.text) == (op == "=="));
+      if (a.value.is(ValueKind::text) || a.value.is(ValueKind::word))
+        return Value::of_boolean((a.value.text == b.value.text) == (op == "=="));
       if (a.value.is(ValueKind::dtype)) return Value::of_boolean((a.value.dtype == b.value.dtype) == (op == "=="));
     }
     // `axis == 0` where the axis is a list: different kinds are never equal.
-    if (comparison && (a.value.is(ValueKind::list) || b.value.is(ValueKind::list)) && a.value.kind != b.value.kind) return Value::of_boolean(op == "!=");
+    if (comparison && (a.value.is(ValueKind::list) || b.value.is(ValueKind::list)) && a.value.kind != b.value.kind)
+      return Value::of_boolean(op == "!=");
     if (op == "+" && a.value.is(ValueKind::list) && b.value.is(ValueKind::list)) {
       std::vector<Value> items = *a.value.items;
       items.insert(items.end(), b.value.items->begin(), b.value.items->end());
@@ -324,7 +348,8 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
   }
   if (op == "and" || op == "or") return Value::of_tensor(emitter_.logical(op_of(op), {a, b}, range, op));
   // x ** 2 is x * x: exact, and cheaper than a general power.
-  if (op == "**" && b.value.is(ValueKind::integer) && b.value.integer == 2) return Value::of_tensor(emitter_.binary("multiply", a, a, range, op));
+  if (op == "**" && b.value.is(ValueKind::integer) && b.value.integer == 2)
+    return Value::of_tensor(emitter_.binary("multiply", a, a, range, op));
   const bool swapped = op == ">" || op == ">=";
   return Value::of_tensor(emitter_.binary(op_of(op), swapped ? b : a, swapped ? a : b, range, op));
 }
@@ -366,7 +391,8 @@ Value Evaluator::fold_number(const std::string& op, const Operand& a, const Oper
     if (op == "**") {
       if (j < 0) return Value::of_number(std::pow(x, y));
       result = 1;
-      for (int64_t k = 0; k < j && !overflow && result != 0 && (i > 1 || i < -1 || k < 1); ++k) overflow = __builtin_mul_overflow(result, i, &result);
+      for (int64_t k = 0; k < j && !overflow && result != 0 && (i > 1 || i < -1 || k < 1); ++k)
+        overflow = __builtin_mul_overflow(result, i, &result);
       if (i == -1) result = j % 2 == 0 ? 1 : -1, overflow = false;
     }
     if (op == "/") {
@@ -401,7 +427,8 @@ Value Evaluator::field(const Expr& expr, Scope* scope) {
   if (!base.ok()) return {};
   if (base.is(ValueKind::record)) {
     if (const Value* found = base.find(expr.name)) return *found;
-    auto reported = reporter_.report(expr.name_range.known() ? expr.name_range : expr.range, diag::unknown_field, text_of(*expr.items[0]), expr.name);
+    auto reported =
+        reporter_.report(expr.name_range.known() ? expr.name_range : expr.range, diag::unknown_field, text_of(*expr.items[0]), expr.name);
     if (auto near = nearest(expr.name, *base.names)) {
       reported.help("did you mean `" + *near + "`?");
     } else if (!base.names->empty()) {
@@ -417,7 +444,8 @@ Value Evaluator::field(const Expr& expr, Scope* scope) {
       }
     }
   }
-  auto reported = reporter_.report(expr.name_range.known() ? expr.name_range : expr.range, diag::unknown_field, text_of(*expr.items[0]), expr.name);
+  auto reported =
+      reporter_.report(expr.name_range.known() ? expr.name_range : expr.range, diag::unknown_field, text_of(*expr.items[0]), expr.name);
   reported.note(expr.items[0]->range, "this is " + shown(base));
   if (base.is(ValueKind::tensor) && expr.name == "shape") reported.help("write `shape(" + text_of(*expr.items[0]) + ")`");
   return {};
@@ -429,7 +457,8 @@ std::optional<bool> Evaluator::condition(const Expr& expr, Scope* scope) {
   const Value value = evaluate(expr, scope);
   if (value.is(ValueKind::boolean)) return value.boolean;
   if (value.is(ValueKind::tensor)) {
-    reporter_.report(expr.range, diag::compile_time_needed, "a condition", shown(value)).help("`select(condition, a, b)` chooses element by element");
+    reporter_.report(expr.range, diag::compile_time_needed, "a condition", shown(value))
+        .help("`select(condition, a, b)` chooses element by element");
   } else if (value.ok()) {
     reporter_.report(expr.range, diag::setting_type, "a condition", "a bool", shown(value));
   }
@@ -451,7 +480,8 @@ Value Evaluator::to_local(const Value& value, Range range) {
     result.items = std::make_shared<const std::vector<Value>>(std::move(items));
     return result;
   }
-  if (value.is_number()) return Value::of_tensor(emitter_.share(emitter_.materialise({value, range}, emitter_.float_dtype(), {}, "per_replica"), range));
+  if (value.is_number())
+    return Value::of_tensor(emitter_.share(emitter_.materialise({value, range}, emitter_.float_dtype(), {}, "per_replica"), range));
   if (!value.is(ValueKind::tensor) || emitter_.local(value.tensor)) return value;
   return Value::of_tensor(emitter_.share(value.tensor, range));
 }
@@ -463,7 +493,8 @@ Value Evaluator::per_replica(const Expr& expr, Scope* scope) {
   }
   BodyContext& context = emitter_.context();
   if (context.region_start || context.per_example || context.initial || context.optimizer) {
-    reporter_.report(expr.range, diag::misplaced, "`per_replica`", context.region_start ? "inside another `per_replica`" : "here: it stands in a step, a model or a layer");
+    reporter_.report(expr.range, diag::misplaced, "`per_replica`",
+                     context.region_start ? "inside another `per_replica`" : "here: it stands in a step, a model or a layer");
     return {};
   }
   context.region_start = static_cast<int32_t>(context.body->values.size());

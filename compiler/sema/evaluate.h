@@ -88,8 +88,8 @@ class Evaluator {
   // ---- calls
   Value call(const Value& callee, Args args, source::Range range, Scope* scope);
   /// Which argument each parameter gets; nothing after a report. An absent one is null.
-  std::optional<std::vector<const Arg*>> bind(const std::vector<std::string>& names, const Args& args, const std::string& callee, source::Range range,
-                                              source::Range declared);
+  std::optional<std::vector<const Arg*>> bind(const std::vector<std::string>& names, const Args& args, const std::string& callee,
+                                              source::Range range, source::Range declared);
   Value call_model(const syntax::Decl& decl, Args args, source::Range range);
   /// Hyperparameters of a layer, optimizer or strategy into a scope of their own.
   Scope* bind_hyper(const syntax::Decl& decl, const Args& args, source::Range range);

@@ -97,9 +97,11 @@ Value Evaluator::index_tensor(const Expr& expr, Tensor x, Scope* scope) {
       reporter_.report(at.range, diag::index_not_constant, static_cast<int64_t>(axis), type.str())
           .help("which elements are taken must be known before the first step");
       good = false;
-    } else if (whole.is_constant() && (!end->is_constant() || *first < 0 || *end->constant() > *whole.constant() || *length.constant() < 0)) {
+    } else if (whole.is_constant() &&
+               (!end->is_constant() || *first < 0 || *end->constant() > *whole.constant() || *length.constant() < 0)) {
       if (is_range) {
-        reporter_.report(at.range, diag::slice_out_of_range, fmt::format("{} .. {}", begin->str(), end->str()), fmt::format("axis {} of `{}`", axis, type.str()), whole.str());
+        reporter_.report(at.range, diag::slice_out_of_range, fmt::format("{} .. {}", begin->str(), end->str()),
+                         fmt::format("axis {} of `{}`", axis, type.str()), whole.str());
       } else {
         reporter_.report(at.range, diag::index_out_of_range, text_of(at), fmt::format("axis {} of `{}`", axis, type.str()), whole.str());
       }

@@ -46,7 +46,8 @@ class BodyPrinter {
     }
     // Constants stand where they are used.
     for (const Statement& statement : body.statements) {
-      if (is_constant(statement)) names_[static_cast<size_t>(statement.results[0])] = fmt::format("{}", statement.attrs.get<double>("value"));
+      if (is_constant(statement))
+        names_[static_cast<size_t>(statement.results[0])] = fmt::format("{}", statement.attrs.get<double>("value"));
     }
   }
 
@@ -78,16 +79,30 @@ class BodyPrinter {
         line(fmt::format("{} = {}({}){}", result(statement), statement.op, operands, attrs_text(statement.attrs)));
         return;
       }
-      case StatementKind::input: line(result(statement) + " = input " + statement.path); return;
-      case StatementKind::read_weight: line(result(statement) + " = weight " + program_.weights[static_cast<size_t>(statement.index)].path); return;
-      case StatementKind::read_state: line(result(statement) + " = state " + program_.states[static_cast<size_t>(statement.index)].path); return;
+      case StatementKind::input:
+        line(result(statement) + " = input " + statement.path);
+        return;
+      case StatementKind::read_weight:
+        line(result(statement) + " = weight " + program_.weights[static_cast<size_t>(statement.index)].path);
+        return;
+      case StatementKind::read_state:
+        line(result(statement) + " = state " + program_.states[static_cast<size_t>(statement.index)].path);
+        return;
       case StatementKind::write_state:
         line(fmt::format("state {} <- {}", program_.states[static_cast<size_t>(statement.index)].path, name(statement.operands[0])));
         return;
-      case StatementKind::read_updates: line(result(statement) + " = updates"); return;
-      case StatementKind::read_seed: line(result(statement) + " = seed"); return;
-      case StatementKind::minimize: line(fmt::format("minimize {} at site {}", name(statement.operands[0]), statement.index)); return;
-      case StatementKind::report: line(fmt::format("report {} = {}", statement.path, name(statement.operands[0]))); return;
+      case StatementKind::read_updates:
+        line(result(statement) + " = updates");
+        return;
+      case StatementKind::read_seed:
+        line(result(statement) + " = seed");
+        return;
+      case StatementKind::minimize:
+        line(fmt::format("minimize {} at site {}", name(statement.operands[0]), statement.index));
+        return;
+      case StatementKind::report:
+        line(fmt::format("report {} = {}", statement.path, name(statement.operands[0])));
+        return;
       case StatementKind::enter:
         line(statement.path + " {");
         ++indent_;
@@ -125,15 +140,17 @@ std::string init_text(const Body& body, int32_t value, const Program& program) {
 std::string variables_text(std::string_view title, const std::vector<Variable>& variables, const Program& program) {
   if (variables.empty()) return {};
   std::string text = fmt::format("\n{}\n", title);
-  for (const Variable& variable : variables) text += fmt::format("  {}: {} = {}\n", variable.path, variable.type.str(), init_text(variable.init, variable.init_value, program));
+  for (const Variable& variable : variables)
+    text += fmt::format("  {}: {} = {}\n", variable.path, variable.type.str(), init_text(variable.init, variable.init_value, program));
   return text;
 }
 
 /// Equal rules, whatever the shapes of their weights.
 bool alike(const Body& a, const Body& b) {
-  return std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(), [](const Statement& x, const Statement& y) {
-    return x.kind == y.kind && x.op == y.op && x.operands == y.operands && x.results == y.results;
-  });
+  return std::equal(a.statements.begin(), a.statements.end(), b.statements.begin(), b.statements.end(),
+                    [](const Statement& x, const Statement& y) {
+                      return x.kind == y.kind && x.op == y.op && x.operands == y.operands && x.results == y.results;
+                    });
 }
 
 /// Updates with the same rule are written once, for the first weight.
@@ -152,7 +169,8 @@ std::string site_text(const MinimizeSite& site, size_t index, const Program& pro
     BodyPrinter printer(update.body, program);
     text += fmt::format("update of {}\n{}", paths, printer.print());
     text += fmt::format("  {} <- {}\n", printer.name(update.w), printer.name(update.new_w));
-    for (size_t s = 0; s < update.states.size(); ++s) text += fmt::format("  {} <- {}\n", printer.name(update.state_values[s]), printer.name(update.new_states[s]));
+    for (size_t s = 0; s < update.states.size(); ++s)
+      text += fmt::format("  {} <- {}\n", printer.name(update.state_values[s]), printer.name(update.new_states[s]));
   }
   return text;
 }
@@ -178,8 +196,8 @@ std::string print(const Program& program) {
   std::string axes;
   for (const plan::MeshAxis& axis : strategy.mesh.axes) axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", axis.name, axis.size);
   text += fmt::format("\nstrategy {}: mesh {{ {} }}\n", strategy.name, axes);
-  text += fmt::format("  batch {}, weights {}, gradients {}, optimizer {}\n", types::str(strategy.batch), types::str(strategy.weights), types::str(strategy.gradients),
-                      types::str(strategy.optimizer));
+  text += fmt::format("  batch {}, weights {}, gradients {}, optimizer {}\n", types::str(strategy.batch), types::str(strategy.weights),
+                      types::str(strategy.gradients), types::str(strategy.optimizer));
 
   text += variables_text("weights", program.weights, program);
   text += variables_text("states", program.states, program);

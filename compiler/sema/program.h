@@ -61,15 +61,15 @@ struct Variable {
   std::string path;  ///< `Classifier/dense.0/kernel`; optimizer's: `Classifier/dense.0/kernel:adam.m`
   types::TensorType type;
   source::Range range;
-  std::string model;                               ///< the model it is under
-  std::optional<types::Placements> placement;      ///< written with `@`
-  Body init;                                       ///< no inputs; may read the seed
+  std::string model;                           ///< the model it is under
+  std::optional<types::Placements> placement;  ///< written with `@`
+  Body init;                                   ///< no inputs; may read the seed
   int32_t init_value = -1;
 };
 
 /// The optimizer's rule for one weight: reads the weight and gradient, writes weight and states.
 struct Update {
-  int32_t weight;                 ///< index into Program::weights
+  int32_t weight;  ///< index into Program::weights
   Body body;
   int32_t w = -1, g = -1, updates = -1;  ///< values of `body` that stand for the weight, its gradient, the count from 1
   std::vector<int32_t> state_values;     ///< values of `body` that stand for the states before

@@ -20,7 +20,9 @@ class Reporter {
   /// One call from user or library code, for as long as it is on the stack.
   class Call {
    public:
-    Call(Reporter& reporter, std::string name, source::Range range) : reporter_(&reporter) { reporter.calls_.push_back({std::move(name), range}); }
+    Call(Reporter& reporter, std::string name, source::Range range) : reporter_(&reporter) {
+      reporter.calls_.push_back({std::move(name), range});
+    }
     ~Call() { reporter_->calls_.pop_back(); }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;

@@ -37,7 +37,8 @@ class Resolver {
   void visit(const Decl& decl, Scope* root) {
     Scope* scope = evaluator_.scopes().inside(root);
     switch (decl.kind) {
-      case DeclKind::import_file: return;
+      case DeclKind::import_file:
+        return;
       case DeclKind::param:
         if (decl.value) visit(*decl.value, scope, words_of(decl.type));
         return;
@@ -80,7 +81,8 @@ class Resolver {
         }
         // Helper values (a vocabulary) are read by later entries; settings and splits are not names.
         const std::vector<std::string>& known = dataset_entries();
-        if (std::find(known.begin(), known.end(), item->names[0].text) == known.end()) bind(item->names[0].text, item->names[0].range, scope);
+        if (std::find(known.begin(), known.end(), item->names[0].text) == known.end())
+          bind(item->names[0].text, item->names[0].range, scope);
       } else {
         visit(*item, scope);
       }
@@ -242,7 +244,8 @@ class Resolver {
       case ItemKind::require:
       case ItemKind::assign:
       case ItemKind::block:
-      case ItemKind::expression: return;
+      case ItemKind::expression:
+        return;
     }
   }
 
@@ -286,7 +289,9 @@ class Resolver {
         }
         return;
       }
-      case ExprKind::group: visit(*expr.items[0], scope, words); return;
+      case ExprKind::group:
+        visit(*expr.items[0], scope, words);
+        return;
       case ExprKind::integer:
       case ExprKind::number:
       case ExprKind::quantity:
@@ -303,7 +308,8 @@ class Resolver {
       case ExprKind::ellipsis:
       case ExprKind::if_else:
       case ExprKind::per_replica:
-      case ExprKind::with: break;
+      case ExprKind::with:
+        break;
     }
     for (const Expr* item : expr.items) {
       if (item) visit(*item, scope, {});
@@ -377,7 +383,8 @@ class Resolver {
         cyclic_.push_back(*it);
       }
       if (known) return;
-      auto reported = evaluator_.reporter().report(decl->name.range, diag::uses_itself, decl->name.text, chain + "`" + decl->name.text + "`");
+      auto reported =
+          evaluator_.reporter().report(decl->name.range, diag::uses_itself, decl->name.text, chain + "`" + decl->name.text + "`");
       for (auto it = at + 1; it != path_.end(); ++it) reported.note((*it)->name.range, "`" + (*it)->name.text + "` is declared here");
       return;
     }

@@ -25,8 +25,8 @@ struct Binding {
   Value value;
   source::Range range;
   enum class Kind : uint8_t { value, weight, state } kind = Kind::value;
-  int32_t index = -1;              ///< of a state
-  types::TensorType type = {};     ///< of a state: what `<-` must keep
+  int32_t index = -1;           ///< of a state
+  types::TensorType type = {};  ///< of a state: what `<-` must keep
   bool used = false;
 };
 

@@ -10,7 +10,8 @@ using syntax::DeclKind;
 using syntax::ItemKind;
 
 const std::vector<std::string>& train_fields() {
-  static const std::vector<std::string> fields = {"model", "data", "loss", "metrics", "optimizer", "strategy", "epochs", "steps", "seed", "precision"};
+  static const std::vector<std::string> fields = {"model",    "data",   "loss",  "metrics", "optimizer",
+                                                  "strategy", "epochs", "steps", "seed",    "precision"};
   return fields;
 }
 const std::vector<std::string>& later_train_fields() {

@@ -21,7 +21,8 @@ constexpr std::string_view kLaterPlacements[] = {"local", "at", "partitioned", "
 
 class StrategyReader {
  public:
-  StrategyReader(Evaluator& evaluator, const Decl& decl, Scope* scope) : evaluator_(evaluator), reporter_(evaluator.reporter()), decl_(decl), scope_(scope) {}
+  StrategyReader(Evaluator& evaluator, const Decl& decl, Scope* scope)
+      : evaluator_(evaluator), reporter_(evaluator.reporter()), decl_(decl), scope_(scope) {}
 
   std::optional<types::Strategy> read() {
     const int errors = reporter_.errors();
@@ -50,7 +51,9 @@ class StrategyReader {
   void collect(const Item& item) {
     switch (item.kind) {
       case ItemKind::let:
-      case ItemKind::require: evaluator_.run_item(item, scope_); return;
+      case ItemKind::require:
+        evaluator_.run_item(item, scope_);
+        return;
       case ItemKind::assign: {
         const syntax::Ident& name = item.names[0];
         const std::vector<std::string>& known = strategy_fields();
@@ -73,7 +76,8 @@ class StrategyReader {
       case ItemKind::for_each:
       case ItemKind::if_else:
       case ItemKind::block:
-      case ItemKind::expression: reporter_.report(item.range, diag::misplaced, "this", "in a strategy, which has settings only");
+      case ItemKind::expression:
+        reporter_.report(item.range, diag::misplaced, "this", "in a strategy, which has settings only");
     }
   }
 
@@ -92,7 +96,8 @@ class StrategyReader {
     if (!size) return 1;
     if (*size < 1) {
       auto reported = reporter_.report(range, diag::no_devices, name, *size);
-      if (value.origin.known() && value.origin != range && !reporter_.in_library(value.origin)) reported.note(value.origin, fmt::format("{} comes from here", *size));
+      if (value.origin.known() && value.origin != range && !reporter_.in_library(value.origin))
+        reported.note(value.origin, fmt::format("{} comes from here", *size));
       reported.help("the smallest is 1; `all` takes every device of this machine");
       return 1;
     }
@@ -104,7 +109,9 @@ class StrategyReader {
   void read_mesh(const Expr& expr) {
     static constexpr std::string_view kWords[] = {"all"};
     // An axis of a wrong size is an axis all the same: placements may name it.
-    const auto axis = [&](const std::string& name, const Value& value, Range range) { result_.mesh.axes.push_back({name, axis_size(name, value, range)}); };
+    const auto axis = [&](const std::string& name, const Value& value, Range range) {
+      result_.mesh.axes.push_back({name, axis_size(name, value, range)});
+    };
     if (expr.kind == ExprKind::record) {
       for (const syntax::Argument& argument : expr.arguments) {
         if (!argument.name || !argument.value) continue;
@@ -170,7 +177,8 @@ class StrategyReader {
       }
       if (named_over || (argument.value->kind != ExprKind::integer && !argument.name)) {
         add_axes(argument.value);
-      } else if (const auto given = evaluator_.integer(evaluator_.evaluate(*argument.value, scope_), argument.value->range, "the dimension of `split`")) {
+      } else if (const auto given =
+                     evaluator_.integer(evaluator_.evaluate(*argument.value, scope_), argument.value->range, "the dimension of `split`")) {
         dim = *given;
       } else {
         return std::nullopt;
@@ -203,7 +211,8 @@ class StrategyReader {
     const Value value = evaluator_.evaluate(expr, scope_);
     if (!value.ok()) return;
     if (!value.is(ValueKind::update)) {
-      reporter_.report(expr.range, diag::setting_type, "`update`", "`synchronous`, `periodic(…)` or `asynchronous(…)`", evaluator_.shown(value));
+      reporter_.report(expr.range, diag::setting_type, "`update`", "`synchronous`, `periodic(…)` or `asynchronous(…)`",
+                       evaluator_.shown(value));
     } else if (value.text != "synchronous") {
       reporter_.report(expr.range, diag::not_supported_yet, "the update `" + value.text + "`");
     }
@@ -259,7 +268,8 @@ class StrategyReader {
     } else {
       const std::string unit = name == "timeout" ? "duration" : "size";
       if (!value.is(ValueKind::quantity) || value.text != unit) {
-        reporter_.report(range, diag::setting_type, what, name == "timeout" ? "a duration such as `30s`" : "a size such as `25MB`", evaluator_.shown(value));
+        reporter_.report(range, diag::setting_type, what, name == "timeout" ? "a duration such as `30s`" : "a size such as `25MB`",
+                         evaluator_.shown(value));
       } else if (name == "timeout") {
         communication.timeout_seconds = value.number;
       } else {

@@ -18,7 +18,8 @@ using syntax::ItemKind;
 
 std::optional<types::Strategy> strategy_of(Evaluator& evaluator, const Expr& expr, Scope* scope) {
   Value value = evaluator.evaluate(expr, scope);
-  if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::strategy) value = evaluator.call(value, {}, expr.range, scope);
+  if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::strategy)
+    value = evaluator.call(value, {}, expr.range, scope);
   if (value.is(ValueKind::strategy)) return *value.strategy;
   if (value.ok()) evaluator.reporter().report(expr.range, diag::setting_type, "`strategy`", "a strategy", evaluator.shown(value));
   return std::nullopt;
@@ -36,8 +37,14 @@ Range head_of(const Decl& train) {
 class TrainReader {
  public:
   TrainReader(Evaluator& evaluator, const Decl& train, const Settings& settings, const OpenSource& open)
-      : evaluator_(evaluator), emitter_(evaluator.emitter()), reporter_(evaluator.reporter()), program_(evaluator.program()),
-        train_(train), settings_(settings), open_(open), scope_(evaluator.scopes().inside(evaluator.file_root)) {}
+      : evaluator_(evaluator),
+        emitter_(evaluator.emitter()),
+        reporter_(evaluator.reporter()),
+        program_(evaluator.program()),
+        train_(train),
+        settings_(settings),
+        open_(open),
+        scope_(evaluator.scopes().inside(evaluator.file_root)) {}
 
   void run() {
     program_.name = train_.name.text;
@@ -49,7 +56,8 @@ class TrainReader {
     const Decl* data = declared("data", DeclKind::dataset, "a dataset", loss() || step_);
     const Decl* model = declared("model", DeclKind::model, "a model", loss() != nullptr);
     if (!loss() && !step_) {
-      reporter_.report(head_of(train_), diag::nothing_to_minimize).help("set `loss = …`, or write a `step (…) { … }` that calls `minimize`");
+      reporter_.report(head_of(train_), diag::nothing_to_minimize)
+          .help("set `loss = …`, or write a `step (…) { … }` that calls `minimize`");
     }
     const Value optimizer = read_optimizer();
     const bool readable = data && read_dataset(evaluator_, *data, settings_, open_);
@@ -76,7 +84,9 @@ class TrainReader {
       }
       const syntax::Ident& name = item->names[0];
       if (!seen.insert(name.text).second) reporter_.report(name.range, diag::set_twice, name.text);
-      const auto in = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), name.text) != names.end(); };
+      const auto in = [&](const std::vector<std::string>& names) {
+        return std::find(names.begin(), names.end(), name.text) != names.end();
+      };
       if (item->kind == ItemKind::block && name.text == "step") {
         step_ = item;
         continue;
@@ -130,9 +140,12 @@ class TrainReader {
       (settings_.overridden(train_, "epochs") ? steps : epochs) = nullptr;
     }
     if (epochs && steps) {
-      reporter_.report(steps->range, diag::epochs_and_steps).note(epochs->range, "`epochs` is set here").help("keep one: how long to train");
+      reporter_.report(steps->range, diag::epochs_and_steps)
+          .note(epochs->range, "`epochs` is set here")
+          .help("keep one: how long to train");
     } else if (!epochs && !steps) {
-      reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`epochs` or `steps`").help("how long to train: `epochs = 5`");
+      reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`epochs` or `steps`")
+          .help("how long to train: `epochs = 5`");
     }
     const auto epochs_given = epochs ? number("epochs", 1) : std::nullopt;
     const auto steps_given = steps ? number("steps", 1) : std::nullopt;
@@ -171,14 +184,16 @@ class TrainReader {
     const Expr* expr = field("optimizer");
     if (!expr) {
       if (loss() && !step_) {
-        reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`optimizer`").help("how weights follow their gradients");
+        reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`optimizer`")
+            .help("how weights follow their gradients");
       }
       return {};
     }
     Value value = evaluator_.evaluate(*expr, scope_);
     if (value.is(ValueKind::optimizer) || !value.ok()) return value;
     auto reported = reporter_.report(expr->range, diag::setting_type, "`optimizer`", "an optimizer", evaluator_.shown(value));
-    if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::optimizer) reported.help("write `" + text_of(*expr) + "(…)`");
+    if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::optimizer)
+      reported.help("write `" + text_of(*expr) + "(…)`");
     return {};
   }
 
@@ -237,7 +252,9 @@ class TrainReader {
     for (const syntax::Parameter& parameter : step_->parameters) {
       const Value* found = field_of(example, parameter.name.text, parameter.name.range, "`step`", data);
       Value value = found ? *found : Value();
-      if (value.ok() && parameter.type && !evaluator_.accept(value, *parameter.type, types, "`" + parameter.name.text + "`", parameter.name.range, false)) value = {};
+      if (value.ok() && parameter.type &&
+          !evaluator_.accept(value, *parameter.type, types, "`" + parameter.name.text + "`", parameter.name.range, false))
+        value = {};
       scope->bind(parameter.name.text, std::move(value), parameter.name.range);
     }
     evaluator_.run_items(*step_->body, scope, false);
@@ -278,7 +295,8 @@ class TrainReader {
   void report_metrics(const Expr& expr, Scope* scope) {
     if (expr.kind != ExprKind::record) {
       const Value value = evaluator_.evaluate(expr, scope);
-      if (value.ok()) reporter_.report(expr.range, diag::setting_type, "`metrics`", "a record such as `{ accuracy = … }`", evaluator_.shown(value));
+      if (value.ok())
+        reporter_.report(expr.range, diag::setting_type, "`metrics`", "a record such as `{ accuracy = … }`", evaluator_.shown(value));
       return;
     }
     for (const syntax::Argument& argument : expr.arguments) {
@@ -306,7 +324,9 @@ class TrainReader {
     if (!x.ok()) return std::nullopt;
     const types::TensorType type = emitter.type(x);
     if (type.rank() > 0) {
-      evaluator.reporter().report(range, diag::not_a_scalar, what, type.str()).help("`mean(…)` or `sum(…)` reduces it over the global batch");
+      evaluator.reporter()
+          .report(range, diag::not_a_scalar, what, type.str())
+          .help("`mean(…)` or `sum(…)` reduces it over the global batch");
       return std::nullopt;
     }
     if (is_float(type.dtype)) return x;
@@ -314,7 +334,8 @@ class TrainReader {
     return std::nullopt;
   }
 
-  static void minimize_over(Evaluator& evaluator, Tensor loss, const std::vector<std::string>& models, const std::string& who, const Value& optimizer, Range range) {
+  static void minimize_over(Evaluator& evaluator, Tensor loss, const std::vector<std::string>& models, const std::string& who,
+                            const Value& optimizer, Range range) {
     Program& program = evaluator.program();
     MinimizeSite site;
     site.range = range;
@@ -333,11 +354,15 @@ class TrainReader {
     }
     for (const int32_t weight : weights) evaluator.instantiate_optimizer(optimizer, weight, site, range);
     if (site.updates.empty()) {
-      evaluator.reporter().report(range, diag::no_weights, who).help("a model gets its weights by being called, before `minimize`, and by the layers it calls");
+      evaluator.reporter()
+          .report(range, diag::no_weights, who)
+          .help("a model gets its weights by being called, before `minimize`, and by the layers it calls");
       return;
     }
     if (!path.reaches_weights) {
-      evaluator.reporter().report(range, diag::loss_without_weights, who).help("`stop_gradient`, comparisons and casts to integers end a gradient");
+      evaluator.reporter()
+          .report(range, diag::loss_without_weights, who)
+          .help("`stop_gradient`, comparisons and casts to integers end a gradient");
       return;
     }
     Statement& statement = evaluator.emitter().statement(StatementKind::minimize, range);
@@ -360,7 +385,9 @@ class TrainReader {
     }
     if (!x.ok()) return;
     if (emitter.type(x).rank() > 0) {
-      evaluator.reporter().report(operand.range, diag::not_a_scalar, what, emitter.type(x).str()).help("`mean(…)`, `sum(…)` or `max(…)` reduces it");
+      evaluator.reporter()
+          .report(operand.range, diag::not_a_scalar, what, emitter.type(x).str())
+          .help("`mean(…)`, `sum(…)` or `max(…)` reduces it");
       return;
     }
     report_scalar(evaluator, name, x, name_range);
@@ -468,8 +495,9 @@ bool stands_in_step(BuiltinCall& call) {
   const BodyContext* context = in_step ? &evaluator.emitter().context() : nullptr;
   if (context && !context->region_start && !context->per_example && !context->initial && !context->optimizer) return true;
   const bool region = context && context->region_start;
-  evaluator.reporter().report(call.range, diag::misplaced, "`" + std::string(call.builtin.name) + "`",
-                              region ? "inside `per_replica`: it takes one value for all replicas" : "here: it stands in the `step` of a train block");
+  evaluator.reporter().report(
+      call.range, diag::misplaced, "`" + std::string(call.builtin.name) + "`",
+      region ? "inside `per_replica`: it takes one value for all replicas" : "here: it stands in the `step` of a train block");
   return false;
 }
 
@@ -486,7 +514,8 @@ Value minimize(BuiltinCall& call) {
     if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::model) {
       models.push_back(value.closure->decl->name.text);
     } else {
-      evaluator.reporter().report(over.range, diag::setting_type, "`over` of `minimize`", "a model or a list of models", evaluator.shown(value));
+      evaluator.reporter().report(over.range, diag::setting_type, "`over` of `minimize`", "a model or a list of models",
+                                  evaluator.shown(value));
       good = false;
     }
   };
@@ -496,7 +525,8 @@ Value minimize(BuiltinCall& call) {
     add(over.value);
   }
   if (!optimizer.value.is(ValueKind::optimizer)) {
-    evaluator.reporter().report(optimizer.range, diag::setting_type, "`using` of `minimize`", "an optimizer with its hyperparameters", evaluator.shown(optimizer.value));
+    evaluator.reporter().report(optimizer.range, diag::setting_type, "`using` of `minimize`", "an optimizer with its hyperparameters",
+                                evaluator.shown(optimizer.value));
     good = false;
   }
   if (!good) return {};

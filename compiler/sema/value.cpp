@@ -81,46 +81,75 @@ std::optional<types::Dim> as_dim(const Value& value) {
 
 std::string describe(const Value& value) {
   switch (value.kind) {
-    case ValueKind::error: return "a mistake";
-    case ValueKind::unit: return "nothing: a statement gives no value";
-    case ValueKind::none: return "`none`";
-    case ValueKind::integer: return fmt::format("the integer {}", value.integer);
-    case ValueKind::number: return fmt::format("the number {}", value.number);
-    case ValueKind::boolean: return value.boolean ? "the bool `true`" : "the bool `false`";
-    case ValueKind::text: return fmt::format("the string \"{}\"", value.text);
-    case ValueKind::quantity: return fmt::format("a {} of {} {}", value.text, value.number, value.unit);
-    case ValueKind::dim: return fmt::format("the dimension `{}`", value.dim.str());
-    case ValueKind::dtype: return fmt::format("the element type `{}`", name_of(value.dtype));
-    case ValueKind::word: return fmt::format("the word `{}`", value.text);
-    case ValueKind::list: return fmt::format("a list of {}", value.items->size());
-    case ValueKind::tuple: return fmt::format("a tuple of {}", value.items->size());
-    case ValueKind::record: return "a record";
-    case ValueKind::range: return "a range";
-    case ValueKind::tensor: return "a tensor";
+    case ValueKind::error:
+      return "a mistake";
+    case ValueKind::unit:
+      return "nothing: a statement gives no value";
+    case ValueKind::none:
+      return "`none`";
+    case ValueKind::integer:
+      return fmt::format("the integer {}", value.integer);
+    case ValueKind::number:
+      return fmt::format("the number {}", value.number);
+    case ValueKind::boolean:
+      return value.boolean ? "the bool `true`" : "the bool `false`";
+    case ValueKind::text:
+      return fmt::format("the string \"{}\"", value.text);
+    case ValueKind::quantity:
+      return fmt::format("a {} of {} {}", value.text, value.number, value.unit);
+    case ValueKind::dim:
+      return fmt::format("the dimension `{}`", value.dim.str());
+    case ValueKind::dtype:
+      return fmt::format("the element type `{}`", name_of(value.dtype));
+    case ValueKind::word:
+      return fmt::format("the word `{}`", value.text);
+    case ValueKind::list:
+      return fmt::format("a list of {}", value.items->size());
+    case ValueKind::tuple:
+      return fmt::format("a tuple of {}", value.items->size());
+    case ValueKind::record:
+      return "a record";
+    case ValueKind::range:
+      return "a range";
+    case ValueKind::tensor:
+      return "a tensor";
     case ValueKind::declared: {
       const syntax::Decl& decl = *value.closure->decl;
       switch (decl.kind) {
-        case syntax::DeclKind::layer: return fmt::format("the layer `{}`", decl.name.text);
-        case syntax::DeclKind::model: return fmt::format("the model `{}`", decl.name.text);
-        case syntax::DeclKind::function: return fmt::format("the fn `{}`", decl.name.text);
-        case syntax::DeclKind::optimizer: return fmt::format("the optimizer `{}`", decl.name.text);
-        case syntax::DeclKind::strategy: return fmt::format("the strategy `{}`", decl.name.text);
-        case syntax::DeclKind::dataset: return fmt::format("the dataset `{}`", decl.name.text);
+        case syntax::DeclKind::layer:
+          return fmt::format("the layer `{}`", decl.name.text);
+        case syntax::DeclKind::model:
+          return fmt::format("the model `{}`", decl.name.text);
+        case syntax::DeclKind::function:
+          return fmt::format("the fn `{}`", decl.name.text);
+        case syntax::DeclKind::optimizer:
+          return fmt::format("the optimizer `{}`", decl.name.text);
+        case syntax::DeclKind::strategy:
+          return fmt::format("the strategy `{}`", decl.name.text);
+        case syntax::DeclKind::dataset:
+          return fmt::format("the dataset `{}`", decl.name.text);
         case syntax::DeclKind::train:
         case syntax::DeclKind::param:
-        case syntax::DeclKind::import_file: return fmt::format("the declaration `{}`", decl.name.text);
+        case syntax::DeclKind::import_file:
+          return fmt::format("the declaration `{}`", decl.name.text);
       }
       return {};
     }
     case ValueKind::builtin:
     case ValueKind::lambda:
-    case ValueKind::constant_function: return "a function";
+    case ValueKind::constant_function:
+      return "a function";
     case ValueKind::recipe:
-    case ValueKind::instance: return fmt::format("the layer `{}`", value.closure->decl->name.text);
-    case ValueKind::pending: return fmt::format("the initialiser `{}`", value.closure->decl->name.text);
-    case ValueKind::optimizer: return fmt::format("the optimizer `{}`", value.closure->decl->name.text);
-    case ValueKind::strategy: return fmt::format("the strategy `{}`", value.strategy->name);
-    case ValueKind::update: return fmt::format("the update `{}`", value.text);
+    case ValueKind::instance:
+      return fmt::format("the layer `{}`", value.closure->decl->name.text);
+    case ValueKind::pending:
+      return fmt::format("the initialiser `{}`", value.closure->decl->name.text);
+    case ValueKind::optimizer:
+      return fmt::format("the optimizer `{}`", value.closure->decl->name.text);
+    case ValueKind::strategy:
+      return fmt::format("the strategy `{}`", value.strategy->name);
+    case ValueKind::update:
+      return fmt::format("the update `{}`", value.text);
   }
   return {};
 }
@@ -152,28 +181,50 @@ std::string text_of(const Expr& e) {
   const auto item = [&](size_t i) { return i < e.items.size() ? text_or_nothing(e.items[i]) : std::string(); };
   const auto expr_text = [](const Expr* x) { return text_or_nothing(x); };
   switch (e.kind) {
-    case ExprKind::integer: return std::to_string(e.integer);
-    case ExprKind::number: return fmt::format("{}", e.number);
-    case ExprKind::quantity: return fmt::format("{}{}", e.number, e.unit);
-    case ExprKind::string: return fmt::format("\"{}\"", e.text);
-    case ExprKind::boolean: return e.integer ? "true" : "false";
-    case ExprKind::name: return e.name;
-    case ExprKind::list: return "[" + join(e.items, expr_text) + "]";
-    case ExprKind::record: return "{ " + arguments_text(e.arguments) + " }";
-    case ExprKind::tuple: return "(" + join(e.items, expr_text) + ")";
-    case ExprKind::lambda: return "(" + join(e.parameters, [](const syntax::Parameter& p) { return p.name.text; }) + ") => " + item(0);
-    case ExprKind::call: return item(0) + "(" + arguments_text(e.arguments) + ")";
-    case ExprKind::index: return item(0) + "[" + join(std::span(e.items).subspan(1), expr_text) + "]";
-    case ExprKind::field: return item(0) + "." + e.name;
-    case ExprKind::unary: return e.op + (e.op == "not" ? " " : "") + item(0);
-    case ExprKind::binary: return item(0) + " " + e.op + " " + item(1);
-    case ExprKind::pipe: return item(0) + " |> " + item(1);
-    case ExprKind::range: return item(0) + " .. " + item(1);
-    case ExprKind::ellipsis: return "...";
-    case ExprKind::if_else: return "if " + item(0) + " { … }";
-    case ExprKind::per_replica: return "per_replica { … }";
-    case ExprKind::with: return item(0) + " with { " + arguments_text(e.arguments) + " }";
-    case ExprKind::group: return "(" + item(0) + ")";
+    case ExprKind::integer:
+      return std::to_string(e.integer);
+    case ExprKind::number:
+      return fmt::format("{}", e.number);
+    case ExprKind::quantity:
+      return fmt::format("{}{}", e.number, e.unit);
+    case ExprKind::string:
+      return fmt::format("\"{}\"", e.text);
+    case ExprKind::boolean:
+      return e.integer ? "true" : "false";
+    case ExprKind::name:
+      return e.name;
+    case ExprKind::list:
+      return "[" + join(e.items, expr_text) + "]";
+    case ExprKind::record:
+      return "{ " + arguments_text(e.arguments) + " }";
+    case ExprKind::tuple:
+      return "(" + join(e.items, expr_text) + ")";
+    case ExprKind::lambda:
+      return "(" + join(e.parameters, [](const syntax::Parameter& p) { return p.name.text; }) + ") => " + item(0);
+    case ExprKind::call:
+      return item(0) + "(" + arguments_text(e.arguments) + ")";
+    case ExprKind::index:
+      return item(0) + "[" + join(std::span(e.items).subspan(1), expr_text) + "]";
+    case ExprKind::field:
+      return item(0) + "." + e.name;
+    case ExprKind::unary:
+      return e.op + (e.op == "not" ? " " : "") + item(0);
+    case ExprKind::binary:
+      return item(0) + " " + e.op + " " + item(1);
+    case ExprKind::pipe:
+      return item(0) + " |> " + item(1);
+    case ExprKind::range:
+      return item(0) + " .. " + item(1);
+    case ExprKind::ellipsis:
+      return "...";
+    case ExprKind::if_else:
+      return "if " + item(0) + " { … }";
+    case ExprKind::per_replica:
+      return "per_replica { … }";
+    case ExprKind::with:
+      return item(0) + " with { " + arguments_text(e.arguments) + " }";
+    case ExprKind::group:
+      return "(" + item(0) + ")";
   }
   return {};
 }
@@ -183,17 +234,22 @@ std::string text_of(const TypeExpr& type) {
   switch (type.kind) {
     case TypeKind::named: {
       if (!type.has_dims) return type.name;
-      return type.name + "[" + join(type.dims, [](const syntax::DimExpr& d) { return d.ellipsis ? std::string("...") : text_or_nothing(d.value); }) + "]";
+      return type.name + "[" +
+             join(type.dims, [](const syntax::DimExpr& d) { return d.ellipsis ? std::string("...") : text_or_nothing(d.value); }) + "]";
     }
-    case TypeKind::list: return "[" + join(type.items, type_text) + "]";
-    case TypeKind::tuple: return "(" + join(type.items, type_text) + ")";
-    case TypeKind::function: return "(" + join(std::span(type.items).first(type.items.size() - 1), type_text) + ") -> " + text_of(*type.items.back());
+    case TypeKind::list:
+      return "[" + join(type.items, type_text) + "]";
+    case TypeKind::tuple:
+      return "(" + join(type.items, type_text) + ")";
+    case TypeKind::function:
+      return "(" + join(std::span(type.items).first(type.items.size() - 1), type_text) + ") -> " + text_of(*type.items.back());
     case TypeKind::record: {
       std::string text;
       for (size_t i = 0; i < type.items.size(); ++i) text += (i ? ", " : "") + type.names[i].text + ": " + text_of(*type.items[i]);
       return "{ " + text + " }";
     }
-    case TypeKind::optional: return text_of(*type.items[0]) + "?";
+    case TypeKind::optional:
+      return text_of(*type.items[0]) + "?";
     case TypeKind::words: {
       std::string text;
       for (const TypeExpr* t : type.items) text += (text.empty() ? "" : " | ") + text_of(*t);

@@ -32,9 +32,9 @@ struct Instance {
 };
 
 enum class ValueKind : uint8_t {
-  error,     ///< poisoned: a mistake was reported, nothing more is said about it
-  unit,      ///< `()`, what a statement gives
-  none,      ///< the word `none`
+  error,  ///< poisoned: a mistake was reported, nothing more is said about it
+  unit,   ///< `()`, what a statement gives
+  none,   ///< the word `none`
   integer,
   number,
   boolean,
@@ -42,13 +42,13 @@ enum class ValueKind : uint8_t {
   quantity,  ///< `number` in the base unit; `text` = size, duration, percent or count; `unit`
   dim,       ///< a dimension known only at run time, as a number
   dtype,
-  word,      ///< a word of an enumeration
+  word,  ///< a word of an enumeration
   list,
   tuple,
   record,
-  range,     ///< items: begin, end
+  range,  ///< items: begin, end
   tensor,
-  declared,           ///< a fn, layer, model, optimizer, strategy or dataset by its name
+  declared,  ///< a fn, layer, model, optimizer, strategy or dataset by its name
   builtin,
   lambda,
   constant_function,  ///< a number where a schedule is expected: items[0] whatever the arguments
@@ -57,7 +57,7 @@ enum class ValueKind : uint8_t {
   pending,            ///< an initialiser that waits for its shape
   optimizer,          ///< an optimizer with its hyperparameters
   strategy,
-  update,             ///< how the weights agree: `text` = periodic, asynchronous, …
+  update,  ///< how the weights agree: `text` = periodic, asynchronous, …
 };
 
 /// What can be called or instantiated: a declaration or lambda, with the names it was given.
@@ -65,7 +65,7 @@ struct Closure {
   const syntax::Decl* decl = nullptr;
   const syntax::Expr* lambda = nullptr;
   const Builtin* builtin = nullptr;
-  Scope* scope = nullptr;        ///< of a lambda: where it was written; else the bound hyperparameters
+  Scope* scope = nullptr;              ///< of a lambda: where it was written; else the bound hyperparameters
   std::shared_ptr<Instance> instance;  ///< of a let-bound layer
 };
 

@@ -19,7 +19,7 @@ class ContextNote {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }  // namespace dtl
 
-#define DTL_CHECK(condition, ...)                                                          \
-  do {                                                                                     \
+#define DTL_CHECK(condition, ...)                                                                    \
+  do {                                                                                               \
     if (!(condition)) ::dtl::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -135,8 +135,10 @@ class Renderer {
     const size_t end = std::min(static_cast<size_t>(std::max(range.end, range.begin)) - start, line.size());
     const Picture picture = draw(line, begin, end);
     const std::string bar = paint("│", "34");
-    out_ += fmt::format("  {} {}{}\n", paint(fmt::format("{:>{}}", at.line, gutter_), "34"), bar, picture.line.empty() ? "" : " " + picture.line);
-    out_ += fmt::format("  {} {} {}{}\n", std::string(static_cast<size_t>(gutter_), ' '), bar, std::string(static_cast<size_t>(picture.first), ' '),
+    out_ += fmt::format("  {} {}{}\n", paint(fmt::format("{:>{}}", at.line, gutter_), "34"), bar,
+                        picture.line.empty() ? "" : " " + picture.line);
+    out_ += fmt::format("  {} {} {}{}\n", std::string(static_cast<size_t>(gutter_), ' '), bar,
+                        std::string(static_cast<size_t>(picture.first), ' '),
                         paint(std::string(static_cast<size_t>(picture.last - picture.first), '^'), fmt::format("1;{}", hue)));
   }
 

@@ -44,25 +44,26 @@ struct Parameter {
 };
 
 enum class ExprKind : uint8_t {
-  integer,      ///< `10_000`: `integer`
-  number,       ///< `1e-3`: `number`
-  quantity,     ///< `25MB` bytes, `30s` seconds, `80%` fraction, `1 epoch`: `number` in the base unit, `name` = size|duration|percent|count, `unit` as written
-  string,       ///< `text`, escapes resolved
-  boolean,      ///< `integer` 0 or 1
-  name,         ///< `name`
-  list,         ///< `items`
-  record,       ///< `{ a = x, b = y }`: `arguments`
-  tuple,        ///< `(a, b)`, `()`: `items`
-  lambda,       ///< `x => e`, `(x, y) => e`: `parameters`, `items[0]`
-  call,         ///< `items[0]`(`arguments`)
-  index,        ///< `items[0]`[`items[1..]`], each a range, an expression or an ellipsis
-  field,        ///< `items[0]`.`name`
-  unary,        ///< `op` items[0]: `-`, `not`
-  binary,       ///< items[0] `op` items[1]: + - * / ** == != < <= > >= and or
-  pipe,         ///< items[0] |> items[1]; the right side is a call or a name
-  range,        ///< items[0] .. items[1]; either may be null inside `[]`
-  ellipsis,     ///< `...` inside `[]`
-  if_else,      ///< `if c { a } else { b }`: items[0], bodies[0], bodies[1] (absent: none)
+  integer,   ///< `10_000`: `integer`
+  number,    ///< `1e-3`: `number`
+  quantity,  ///< `25MB` bytes, `30s` seconds, `80%` fraction, `1 epoch`: `number` in the base unit, `name` = size|duration|percent|count,
+             ///< `unit` as written
+  string,    ///< `text`, escapes resolved
+  boolean,   ///< `integer` 0 or 1
+  name,      ///< `name`
+  list,      ///< `items`
+  record,    ///< `{ a = x, b = y }`: `arguments`
+  tuple,     ///< `(a, b)`, `()`: `items`
+  lambda,    ///< `x => e`, `(x, y) => e`: `parameters`, `items[0]`
+  call,      ///< `items[0]`(`arguments`)
+  index,     ///< `items[0]`[`items[1..]`], each a range, an expression or an ellipsis
+  field,     ///< `items[0]`.`name`
+  unary,     ///< `op` items[0]: `-`, `not`
+  binary,    ///< items[0] `op` items[1]: + - * / ** == != < <= > >= and or
+  pipe,      ///< items[0] |> items[1]; the right side is a call or a name
+  range,     ///< items[0] .. items[1]; either may be null inside `[]`
+  ellipsis,  ///< `...` inside `[]`
+  if_else,   ///< `if c { a } else { b }`: items[0], bodies[0], bodies[1] (absent: none)
   per_replica,  ///< `per_replica { … }`: bodies[0]
   with,         ///< `X with { a = … }`: items[0], arguments
   group,        ///< `(e)`: items[0]; kept for the formatter
@@ -109,16 +110,16 @@ struct TypeExpr {
 };
 
 enum class ItemKind : uint8_t {
-  let,        ///< `let names: type = value`; several names destructure a tuple
-  weight,     ///< `weight name: type = value`
-  state,      ///< `state name: type = value`
-  update,     ///< `names[0] <- value`
-  for_each,   ///< `for names in value { body }`
-  if_else,    ///< `if value { body } else { other }` as a statement (an `if` that ends a body is its result: expression)
-  require,    ///< `require value else "text"`
-  assign,     ///< `names[0] = value`: a setting, an output
-  block,      ///< `names[0] (parameters) { body }`: example, augment, step
-  expression, ///< `value`
+  let,         ///< `let names: type = value`; several names destructure a tuple
+  weight,      ///< `weight name: type = value`
+  state,       ///< `state name: type = value`
+  update,      ///< `names[0] <- value`
+  for_each,    ///< `for names in value { body }`
+  if_else,     ///< `if value { body } else { other }` as a statement (an `if` that ends a body is its result: expression)
+  require,     ///< `require value else "text"`
+  assign,      ///< `names[0] = value`: a setting, an output
+  block,       ///< `names[0] (parameters) { body }`: example, augment, step
+  expression,  ///< `value`
 };
 
 struct Item {
@@ -144,12 +145,12 @@ enum class DeclKind : uint8_t { import_file, param, dataset, layer, model, funct
 struct Decl {
   DeclKind kind;
   Range range;
-  Ident name;           ///< import: the alias or empty; train: may be empty
-  std::string doc;      ///< the `///` lines above, joined by newlines
-  std::string path;     ///< import
-  const TypeExpr* type = nullptr;           ///< param; result type of layer, model, fn
-  const Expr* value = nullptr;              ///< param's default; `strategy Name = value`; `dataset Name = X with {…}`
-  bool has_hyper = false;                   ///< the first of a layer's or optimizer's two lists, a strategy's only one
+  Ident name;                      ///< import: the alias or empty; train: may be empty
+  std::string doc;                 ///< the `///` lines above, joined by newlines
+  std::string path;                ///< import
+  const TypeExpr* type = nullptr;  ///< param; result type of layer, model, fn
+  const Expr* value = nullptr;     ///< param's default; `strategy Name = value`; `dataset Name = X with {…}`
+  bool has_hyper = false;          ///< the first of a layer's or optimizer's two lists, a strategy's only one
   std::vector<Parameter> hyper, parameters;
   const Body* body = nullptr;
 };

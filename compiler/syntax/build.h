@@ -14,7 +14,8 @@ namespace dtl::syntax {
 /// stands in the Ast as near to what was written as can be.
 class Builder {
  public:
-  Builder(Ast& ast, const TokenList& list, Mistakes& mistakes) : ast_(ast), list_(list), mistakes_(mistakes), used_docs_(list.docs.size()) {}
+  Builder(Ast& ast, const TokenList& list, Mistakes& mistakes)
+      : ast_(ast), list_(list), mistakes_(mistakes), used_docs_(list.docs.size()) {}
 
   // build_decl.cpp
   void file(const Node& node);

@@ -24,12 +24,15 @@ const Node* Builder::first_of_rule(const Node& node, int32_t rule) {
 namespace {
 
 DeclKind kind_of(int32_t rule) {
-  constexpr std::pair<int32_t, DeclKind> kKinds[] = {
-      {DtlParser::RuleImportFile, DeclKind::import_file}, {DtlParser::RuleParameterOfProgram, DeclKind::param},
-      {DtlParser::RuleDataset, DeclKind::dataset},        {DtlParser::RuleLayer, DeclKind::layer},
-      {DtlParser::RuleModel, DeclKind::model},            {DtlParser::RuleFunction, DeclKind::function},
-      {DtlParser::RuleOptimizer, DeclKind::optimizer},    {DtlParser::RuleStrategy, DeclKind::strategy},
-      {DtlParser::RuleTrain, DeclKind::train}};
+  constexpr std::pair<int32_t, DeclKind> kKinds[] = {{DtlParser::RuleImportFile, DeclKind::import_file},
+                                                     {DtlParser::RuleParameterOfProgram, DeclKind::param},
+                                                     {DtlParser::RuleDataset, DeclKind::dataset},
+                                                     {DtlParser::RuleLayer, DeclKind::layer},
+                                                     {DtlParser::RuleModel, DeclKind::model},
+                                                     {DtlParser::RuleFunction, DeclKind::function},
+                                                     {DtlParser::RuleOptimizer, DeclKind::optimizer},
+                                                     {DtlParser::RuleStrategy, DeclKind::strategy},
+                                                     {DtlParser::RuleTrain, DeclKind::train}};
   return std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& each) { return each.first == rule; })->second;
 }
 
@@ -52,7 +55,8 @@ std::vector<Comment> Builder::loose_docs() const {
 std::string Builder::doc_before(int32_t token) {
   const int32_t end = list_.tokens[static_cast<size_t>(token)].begin;
   const int32_t begin = token == 0 ? 0 : list_.tokens[static_cast<size_t>(token) - 1].end;
-  auto at = std::lower_bound(list_.docs.begin(), list_.docs.end(), begin, [](const DocLine& doc, int32_t offset) { return doc.begin < offset; });
+  auto at =
+      std::lower_bound(list_.docs.begin(), list_.docs.end(), begin, [](const DocLine& doc, int32_t offset) { return doc.begin < offset; });
   std::string text;
   for (bool first = true; at != list_.docs.end() && at->begin < end; ++at, first = false) {
     if (!first) text += '\n';

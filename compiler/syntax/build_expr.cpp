@@ -125,7 +125,8 @@ const Expr* Builder::lambda(const Expr* left, const Expr* right, int32_t first, 
   }
   made.items.push_back(right);
   if (!good) {
-    if (auto reported = mistakes_.unexpected("names before `=>`", first, left_last)) reported->help("a function is written `x => …` or `(x, y) => …`");
+    if (auto reported = mistakes_.unexpected("names before `=>`", first, left_last))
+      reported->help("a function is written `x => …` or `(x, y) => …`");
   }
   return &made;
 }
@@ -192,7 +193,8 @@ const Expr* Builder::subscript(const Node& node) {
 
 std::vector<Argument> Builder::record(const Node& node) {
   std::vector<Argument> fields;
-  for (const Node* setting : of_rule(node, DtlParser::RuleSetting)) fields.push_back({ident(*setting->children[0]), expression(*setting->children[2])});
+  for (const Node* setting : of_rule(node, DtlParser::RuleSetting))
+    fields.push_back({ident(*setting->children[0]), expression(*setting->children[2])});
   return fields;
 }
 

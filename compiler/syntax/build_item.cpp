@@ -99,7 +99,8 @@ void Builder::tail(const Node& node, Item& made) {
 void Builder::block(const Node& head, Item& made) {
   const Node* operand = only_operand(head);
   const bool is_head = operand && operand->children.size() == 2 && operand->children[0]->children.size() == 1 &&
-                       is_token(*operand->children[0]->children[0], DtlParser::NAME) && is_token(*operand->children[1]->children[0], DtlParser::OPEN_PAREN);
+                       is_token(*operand->children[0]->children[0], DtlParser::NAME) &&
+                       is_token(*operand->children[1]->children[0], DtlParser::OPEN_PAREN);
   if (!is_head) {
     if (auto reported = mistakes_.unexpected("a name and parameters before `{`", head.first, head.last)) {
       reported->help("a block is written `name (parameters) { … }`, a record `name = { … }`");
@@ -108,7 +109,8 @@ void Builder::block(const Node& head, Item& made) {
     return;
   }
   made.names.push_back(ident(*operand->children[0]->children[0]));
-  for (const Node* argument : of_rule(*operand->children[1], DtlParser::RuleArgument)) made.parameters.push_back(block_parameter(*argument));
+  for (const Node* argument : of_rule(*operand->children[1], DtlParser::RuleArgument))
+    made.parameters.push_back(block_parameter(*argument));
 }
 
 Parameter Builder::block_parameter(const Node& argument) {

@@ -33,12 +33,22 @@ struct Unit {
 
 /// Bytes, seconds, fractions. `kB` and `KB` are 1000 bytes, `KiB` 1024.
 constexpr Unit kUnits[] = {
-    {"B", "size", 1},          {"kB", "size", 1e3},          {"KB", "size", 1e3},
-    {"MB", "size", 1e6},       {"GB", "size", 1e9},          {"TB", "size", 1e12},
-    {"KiB", "size", 1024.0},   {"MiB", "size", 1048576.0},   {"GiB", "size", 1073741824.0},
+    {"B", "size", 1},
+    {"kB", "size", 1e3},
+    {"KB", "size", 1e3},
+    {"MB", "size", 1e6},
+    {"GB", "size", 1e9},
+    {"TB", "size", 1e12},
+    {"KiB", "size", 1024.0},
+    {"MiB", "size", 1048576.0},
+    {"GiB", "size", 1073741824.0},
     {"TiB", "size", 1099511627776.0},
-    {"us", "duration", 1e-6},  {"ms", "duration", 1e-3},     {"s", "duration", 1},
-    {"min", "duration", 60},   {"h", "duration", 3600},      {"d", "duration", 86400},
+    {"us", "duration", 1e-6},
+    {"ms", "duration", 1e-3},
+    {"s", "duration", 1},
+    {"min", "duration", 60},
+    {"h", "duration", 3600},
+    {"d", "duration", 86400},
 };
 
 void append_utf8(std::string& text, uint32_t code) {
@@ -66,7 +76,9 @@ void Builder::integer(int32_t token, Expr& expr) {
   const std::string text = without_underscores(mistakes_.text(token));
   const auto result = std::from_chars(text.data(), text.data() + text.size(), expr.integer);
   if (result.ec != std::errc::result_out_of_range || !mistakes_.may_report(token)) return;
-  mistakes_.sink().report(mistakes_.range(token, token), diag::bad_number, text.substr(0, 40)).help("integers have 64 bits, up to 9_223_372_036_854_775_807");
+  mistakes_.sink()
+      .report(mistakes_.range(token, token), diag::bad_number, text.substr(0, 40))
+      .help("integers have 64 bits, up to 9_223_372_036_854_775_807");
 }
 
 void Builder::number(int32_t token, Expr& expr) {
@@ -115,14 +127,16 @@ std::string Builder::escape(std::string_view inner, size_t& at, int32_t token, i
   const char what = at + 1 < inner.size() ? inner[at + 1] : '\0';
   at = std::min(at + 2, inner.size());
   constexpr std::string_view kLetters = "ntr\"\\", kMeanings = "\n\t\r\"\\";
-  if (const size_t letter = what ? kLetters.find(what) : std::string_view::npos; letter != std::string_view::npos) return std::string(1, kMeanings[letter]);
+  if (const size_t letter = what ? kLetters.find(what) : std::string_view::npos; letter != std::string_view::npos)
+    return std::string(1, kMeanings[letter]);
   if (what == 'u' && at < inner.size() && inner[at] == '{') {
     const size_t end = inner.find('}', at);
     if (end != std::string_view::npos) {
       uint32_t code = 0;
       const auto result = std::from_chars(inner.data() + at + 1, inner.data() + end, code, 16);
       at = end + 1;
-      const bool is_code = result.ec == std::errc() && result.ptr == inner.data() + end && code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF);
+      const bool is_code =
+          result.ec == std::errc() && result.ptr == inner.data() + end && code <= 0x10FFFF && !(code >= 0xD800 && code <= 0xDFFF);
       if (is_code) {
         std::string text;
         append_utf8(text, code);
@@ -137,8 +151,9 @@ std::string Builder::escape(std::string_view inner, size_t& at, int32_t token, i
     source::Range where = mistakes_.range(token, token);
     where.begin = offset + static_cast<int32_t>(begin);
     where.end = offset + static_cast<int32_t>(at);
-    mistakes_.sink().report(where, diag::bad_escape, std::string(inner.substr(begin, std::min<size_t>(at - begin, 40)))).help(
-        R"(escapes are \n \t \r \" \\ and \u{1F600})");
+    mistakes_.sink()
+        .report(where, diag::bad_escape, std::string(inner.substr(begin, std::min<size_t>(at - begin, 40))))
+        .help(R"(escapes are \n \t \r \" \\ and \u{1F600})");
   }
   return {};
 }

@@ -118,9 +118,12 @@ const Node* copy(const antlr4::tree::ParseTree* tree, std::deque<Node>& nodes) {
 
 const antlr4::ParserRuleContext* run(DtlParser& parser, StartRule start) {
   switch (start) {
-    case StartRule::file: return parser.file();
-    case StartRule::body: return parser.fragmentOfBody();
-    case StartRule::expression: return parser.fragmentOfExpression();
+    case StartRule::file:
+      return parser.file();
+    case StartRule::body:
+      return parser.fragmentOfBody();
+    case StartRule::expression:
+      return parser.fragmentOfExpression();
   }
   return nullptr;
 }

@@ -12,7 +12,7 @@ namespace dtl::syntax {
 
 /// A rule of the grammar and what it covers, or one token.
 struct Node {
-  int32_t rule = kTokenNode;  ///< the grammar's number of the rule
+  int32_t rule = kTokenNode;    ///< the grammar's number of the rule
   int32_t first = 0, last = 0;  ///< tokens, both included; equal for a token
   std::vector<const Node*> children;
   static constexpr int32_t kTokenNode = -1;

@@ -50,14 +50,15 @@ class Formatter {
 
  private:
   struct Group {
-    bool broken;       ///< its closing bracket stands on a line of its own
-    int indent;        ///< of the line with the closing bracket; what is inside is one step further in
-    int element = 0;   ///< indentation of the line on which the statement or element now being written began
+    bool broken;      ///< its closing bracket stands on a line of its own
+    int indent;       ///< of the line with the closing bracket; what is inside is one step further in
+    int element = 0;  ///< indentation of the line on which the statement or element now being written began
   };
 
   int32_t type(size_t i) const { return list_.tokens[i].type; }
   std::string_view text(size_t i) const {
-    return std::string_view(text_).substr(static_cast<size_t>(list_.tokens[i].begin), static_cast<size_t>(list_.tokens[i].end - list_.tokens[i].begin));
+    return std::string_view(text_).substr(static_cast<size_t>(list_.tokens[i].begin),
+                                          static_cast<size_t>(list_.tokens[i].end - list_.tokens[i].begin));
   }
   int lines_between(int32_t begin, int32_t end) const {
     return begin >= end ? 0 : static_cast<int>(std::count(text_.begin() + begin, text_.begin() + end, '\n'));
@@ -86,26 +87,29 @@ class Formatter {
   }
 
   bool holds_comment(int32_t begin, int32_t end) const {
-    return std::string_view(text_).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)).find("//") != std::string_view::npos;
+    return std::string_view(text_).substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)).find("//") !=
+           std::string_view::npos;
   }
 
   void collect_comments() {
     comments_ = list_.comments;
-    for (const DocLine& doc : list_.docs) comments_.push_back({{{}, doc.begin, doc.end}, doc.text.empty() ? "///" : "/// " + doc.text, true});
+    for (const DocLine& doc : list_.docs)
+      comments_.push_back({{{}, doc.begin, doc.end}, doc.text.empty() ? "///" : "/// " + doc.text, true});
     std::sort(comments_.begin(), comments_.end(), [](const Comment& a, const Comment& b) { return a.range.begin < b.range.begin; });
   }
 
   void comment(const Comment& comment, size_t next) {
     const int32_t before = next == 0 ? int32_t{DtlParser::NEWLINE} : type(next - 1);
-    const bool between_statements = before == DtlParser::NEWLINE || before == DtlParser::OPEN_BRACE || type(next) == DtlParser::CLOSE_BRACE ||
-                                    type(next) == DtlParser::NEWLINE || type(next) == kEndOfText;
+    const bool between_statements = before == DtlParser::NEWLINE || before == DtlParser::OPEN_BRACE ||
+                                    type(next) == DtlParser::CLOSE_BRACE || type(next) == DtlParser::NEWLINE || type(next) == kEndOfText;
     const bool between_elements = between_statements || opens(before) || before == DtlParser::COMMA || closes(type(next));
     if (!comment.own_line && !out_.empty()) {
       out_ += "  ";
       stop(true, comment.range.begin);
     } else if (!out_.empty()) {
       const bool empty_line = between_statements && before != DtlParser::OPEN_BRACE && lines_between(last_end_, comment.range.begin) > 1;
-      const bool after_comment = between_statements && before == DtlParser::OPEN_BRACE && commented_ && lines_between(last_end_, comment.range.begin) > 1;
+      const bool after_comment =
+          between_statements && before == DtlParser::OPEN_BRACE && commented_ && lines_between(last_end_, comment.range.begin) > 1;
       new_line(between_elements ? inside() : groups_.back().element + kStep, empty_line || after_comment);
     }
     out_ += comment.text;
@@ -147,7 +151,8 @@ class Formatter {
     last_end_ = list_.tokens[i].end;
     note_declaration(i);
     // A body's closing brace stands below the start of its header, however many lines that takes.
-    if (opens(type(i))) groups_.push_back({broken_[i], type(i) == DtlParser::OPEN_BRACE ? groups_.back().element : line_indent_, line_indent_});
+    if (opens(type(i)))
+      groups_.push_back({broken_[i], type(i) == DtlParser::OPEN_BRACE ? groups_.back().element : line_indent_, line_indent_});
   }
 
   /// Remembers whether a `(` would open a list of parameters: in a declaration's header, before `=` and `->`.
@@ -170,13 +175,16 @@ class Formatter {
   }
 
   /// `f(`, `x[`.
-  bool belongs_to_operand(size_t i) const { return (type(i) == DtlParser::OPEN_PAREN || type(i) == DtlParser::OPEN_BRACKET) && ends_operand(type(i - 1)); }
+  bool belongs_to_operand(size_t i) const {
+    return (type(i) == DtlParser::OPEN_PAREN || type(i) == DtlParser::OPEN_BRACKET) && ends_operand(type(i - 1));
+  }
 
   /// `layer f (`, `example (`.
   bool opens_parameters(size_t i) const {
     if (type(i) != DtlParser::OPEN_PAREN) return false;
     if (groups_.size() == 1) return in_header_;
-    const bool after_first = i >= 2 && type(i - 1) == DtlParser::NAME && (type(i - 2) == DtlParser::NEWLINE || type(i - 2) == DtlParser::OPEN_BRACE);
+    const bool after_first =
+        i >= 2 && type(i - 1) == DtlParser::NAME && (type(i - 2) == DtlParser::NEWLINE || type(i - 2) == DtlParser::OPEN_BRACE);
     return after_first && type(partner_[i] + 1) == DtlParser::OPEN_BRACE;
   }
 
@@ -185,7 +193,9 @@ class Formatter {
   bool blank_before(size_t i) const {
     if (i == 0) return false;
     const int32_t before = type(i - 1), here = type(i);
-    if (before == DtlParser::OPEN_PAREN || before == DtlParser::OPEN_BRACKET || here == DtlParser::CLOSE_PAREN || here == DtlParser::CLOSE_BRACKET) return false;
+    if (before == DtlParser::OPEN_PAREN || before == DtlParser::OPEN_BRACKET || here == DtlParser::CLOSE_PAREN ||
+        here == DtlParser::CLOSE_BRACKET)
+      return false;
     if (here == DtlParser::COMMA || here == DtlParser::COLON || here == DtlParser::QUESTION) return false;
     if (before == DtlParser::DOT || here == DtlParser::DOT || is_sign(i - 1)) return false;
     if (before == DtlParser::OPEN_BRACE && here == DtlParser::CLOSE_BRACE) return false;
@@ -211,7 +221,8 @@ class Formatter {
 
   /// Characters, not bytes.
   static size_t width(std::string_view text) {
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    return static_cast<size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
   }
 
   void stop(bool comment, int32_t source) {
@@ -247,7 +258,8 @@ class Formatter {
       };
       for (Stop& stop : stops_) {
         if (stop.comment != comment) continue;
-        const bool goes_on = !run.empty() && run.back()->line + 1 == stop.line && run.back()->column == stop.column && (comment || run.back()->indent == stop.indent);
+        const bool goes_on = !run.empty() && run.back()->line + 1 == stop.line && run.back()->column == stop.column &&
+                             (comment || run.back()->indent == stop.indent);
         if (!goes_on) flush();
         run.push_back(&stop);
       }
@@ -266,8 +278,8 @@ class Formatter {
   std::vector<Group> groups_;
   std::string out_;
   int line_indent_ = 0;
-  int32_t last_end_ = 0;     ///< of the token or comment written last
-  bool commented_ = false;   ///< that was a comment: a line must end
+  int32_t last_end_ = 0;    ///< of the token or comment written last
+  bool commented_ = false;  ///< that was a comment: a line must end
   bool in_header_ = false;
 };
 

@@ -23,16 +23,16 @@ void drop(Types& types, std::initializer_list<int32_t> unwanted) {
 void drop_range(Types& types, int32_t first, int32_t last) { types.erase(types.lower_bound(first), types.upper_bound(last)); }
 
 void drop_expression(Types& types) {
-  drop(types, {DtlParser::MINUS, DtlParser::NOT, DtlParser::NAME, DtlParser::STRING, DtlParser::TRUE, DtlParser::FALSE, DtlParser::OPEN_PAREN,
-               DtlParser::OPEN_BRACKET, DtlParser::OPEN_BRACE, DtlParser::IF, DtlParser::PER_REPLICA});
+  drop(types, {DtlParser::MINUS, DtlParser::NOT, DtlParser::NAME, DtlParser::STRING, DtlParser::TRUE, DtlParser::FALSE,
+               DtlParser::OPEN_PAREN, DtlParser::OPEN_BRACKET, DtlParser::OPEN_BRACE, DtlParser::IF, DtlParser::PER_REPLICA});
   drop_range(types, DtlParser::INTEGER, DtlParser::PERCENT);
 }
 
 /// Operators and suffixes: what may always follow an expression.
 bool drop_continuation(Types& types) {
   if (!types.contains(DtlParser::PLUS)) return false;
-  drop(types, {DtlParser::AND, DtlParser::OR, DtlParser::RANGE, DtlParser::FAT_ARROW, DtlParser::DOT, DtlParser::OPEN_PAREN, DtlParser::OPEN_BRACKET,
-               DtlParser::WITH, DtlParser::UNIT, DtlParser::OPEN_RANGE});
+  drop(types, {DtlParser::AND, DtlParser::OR, DtlParser::RANGE, DtlParser::FAT_ARROW, DtlParser::DOT, DtlParser::OPEN_PAREN,
+               DtlParser::OPEN_BRACKET, DtlParser::WITH, DtlParser::UNIT, DtlParser::OPEN_RANGE});
   drop_range(types, DtlParser::PIPE, DtlParser::GREATER_EQUAL);
   return true;
 }
@@ -61,7 +61,9 @@ std::vector<std::string> words_for(Types types) {
   if (type_ended) drop(types, {DtlParser::BAR, DtlParser::QUESTION, DtlParser::AT, DtlParser::OPEN_BRACKET, DtlParser::ARROW});
   if (types.contains(DtlParser::NEWLINE)) drop(types, {kEndOfText, DtlParser::CLOSE_BRACE});
   for (int32_t type : types) {
-    if (type == DtlParser::NEWLINE || type == DtlParser::NAME || type == DtlParser::STRING || type == DtlParser::ELSE_TEXT || type == kEndOfText) continue;
+    if (type == DtlParser::NEWLINE || type == DtlParser::NAME || type == DtlParser::STRING || type == DtlParser::ELSE_TEXT ||
+        type == kEndOfText)
+      continue;
     const std::string name = token_name(type);
     words.push_back(name.starts_with('\'') ? fmt::format("`{}`", name.substr(1, name.size() - 2)) : name);
   }
@@ -157,9 +159,13 @@ std::string Mistakes::found(int32_t token, bool fragment) const {
 }
 
 void Mistakes::advise(source::Reported& reported, const Mistake& mistake) const {
-  const auto type = [&](int32_t at) { return at >= 0 && at < static_cast<int32_t>(list_.tokens.size()) ? list_.tokens[static_cast<size_t>(at)].type : kEndOfText; };
+  const auto type = [&](int32_t at) {
+    return at >= 0 && at < static_cast<int32_t>(list_.tokens.size()) ? list_.tokens[static_cast<size_t>(at)].type : kEndOfText;
+  };
   const int32_t found = type(mistake.token);
-  const auto expects = [&](int32_t wanted) { return std::find(mistake.expected.begin(), mistake.expected.end(), wanted) != mistake.expected.end(); };
+  const auto expects = [&](int32_t wanted) {
+    return std::find(mistake.expected.begin(), mistake.expected.end(), wanted) != mistake.expected.end();
+  };
   if (expects(DtlParser::OPEN_BRACE) && found == DtlParser::NEWLINE && type(mistake.token + 1) == DtlParser::OPEN_BRACE) {
     reported.help("`{` stands on the line of its header");
   } else if (found == DtlParser::OPEN_RANGE) {

@@ -26,31 +26,50 @@ std::string quote(std::string_view text) {
 
 const char* name_of(DeclKind kind) {
   switch (kind) {
-    case DeclKind::import_file: return "import";
-    case DeclKind::param: return "param";
-    case DeclKind::dataset: return "dataset";
-    case DeclKind::layer: return "layer";
-    case DeclKind::model: return "model";
-    case DeclKind::function: return "fn";
-    case DeclKind::optimizer: return "optimizer";
-    case DeclKind::strategy: return "strategy";
-    case DeclKind::train: return "train";
+    case DeclKind::import_file:
+      return "import";
+    case DeclKind::param:
+      return "param";
+    case DeclKind::dataset:
+      return "dataset";
+    case DeclKind::layer:
+      return "layer";
+    case DeclKind::model:
+      return "model";
+    case DeclKind::function:
+      return "fn";
+    case DeclKind::optimizer:
+      return "optimizer";
+    case DeclKind::strategy:
+      return "strategy";
+    case DeclKind::train:
+      return "train";
   }
   return "";
 }
 
 const char* name_of(ItemKind kind) {
   switch (kind) {
-    case ItemKind::let: return "let";
-    case ItemKind::weight: return "weight";
-    case ItemKind::state: return "state";
-    case ItemKind::update: return "update";
-    case ItemKind::for_each: return "for";
-    case ItemKind::if_else: return "if";
-    case ItemKind::require: return "require";
-    case ItemKind::assign: return "assign";
-    case ItemKind::block: return "block";
-    case ItemKind::expression: return "value";
+    case ItemKind::let:
+      return "let";
+    case ItemKind::weight:
+      return "weight";
+    case ItemKind::state:
+      return "state";
+    case ItemKind::update:
+      return "update";
+    case ItemKind::for_each:
+      return "for";
+    case ItemKind::if_else:
+      return "if";
+    case ItemKind::require:
+      return "require";
+    case ItemKind::assign:
+      return "assign";
+    case ItemKind::block:
+      return "block";
+    case ItemKind::expression:
+      return "value";
   }
   return "";
 }
@@ -75,9 +94,7 @@ class Printer {
     Printer& printer_;
   };
 
-  void line(std::string_view content) {
-    text_.append(static_cast<size_t>(depth_) * 2, ' ').append(content).push_back('\n');
-  }
+  void line(std::string_view content) { text_.append(static_cast<size_t>(depth_) * 2, ' ').append(content).push_back('\n'); }
 
   void declaration(const Decl& decl) {
     std::string label = name_of(decl.kind);
@@ -87,7 +104,8 @@ class Printer {
     Deeper deeper(*this);
     doc(decl.doc);
     if (decl.has_hyper) parameters("hyperparameters", decl.hyper);
-    const bool has_list = decl.kind == DeclKind::layer || decl.kind == DeclKind::model || decl.kind == DeclKind::function || decl.kind == DeclKind::optimizer;
+    const bool has_list =
+        decl.kind == DeclKind::layer || decl.kind == DeclKind::model || decl.kind == DeclKind::function || decl.kind == DeclKind::optimizer;
     if (has_list) parameters("parameters", decl.parameters);
     if (decl.type) line("type " + type(*decl.type));
     if (decl.value) expression("value ", *decl.value);
@@ -182,28 +200,50 @@ class Printer {
   /// A name stands alone, so no other label is one word that could be a name.
   static std::string label(const Expr& expr) {
     switch (expr.kind) {
-      case ExprKind::integer: return fmt::format("{}", expr.integer);
-      case ExprKind::number: return fmt::format("number {}", expr.number);
-      case ExprKind::quantity: return fmt::format("{} {} ({})", expr.name, expr.number, expr.unit);
-      case ExprKind::string: return quote(expr.text);
-      case ExprKind::boolean: return expr.integer ? "true" : "false";
-      case ExprKind::name: return expr.name;
-      case ExprKind::list: return "list:";
-      case ExprKind::record: return "record:";
-      case ExprKind::tuple: return "tuple:";
-      case ExprKind::lambda: return "lambda:";
-      case ExprKind::call: return "call:";
-      case ExprKind::index: return "index:";
-      case ExprKind::field: return "field " + expr.name;
-      case ExprKind::unary: return "unary " + expr.op;
-      case ExprKind::binary: return "binary " + expr.op;
-      case ExprKind::pipe: return "pipe:";
-      case ExprKind::range: return "range:";
-      case ExprKind::ellipsis: return "...";
-      case ExprKind::if_else: return "if";
-      case ExprKind::per_replica: return "per_replica";
-      case ExprKind::with: return "with";
-      case ExprKind::group: return "group:";
+      case ExprKind::integer:
+        return fmt::format("{}", expr.integer);
+      case ExprKind::number:
+        return fmt::format("number {}", expr.number);
+      case ExprKind::quantity:
+        return fmt::format("{} {} ({})", expr.name, expr.number, expr.unit);
+      case ExprKind::string:
+        return quote(expr.text);
+      case ExprKind::boolean:
+        return expr.integer ? "true" : "false";
+      case ExprKind::name:
+        return expr.name;
+      case ExprKind::list:
+        return "list:";
+      case ExprKind::record:
+        return "record:";
+      case ExprKind::tuple:
+        return "tuple:";
+      case ExprKind::lambda:
+        return "lambda:";
+      case ExprKind::call:
+        return "call:";
+      case ExprKind::index:
+        return "index:";
+      case ExprKind::field:
+        return "field " + expr.name;
+      case ExprKind::unary:
+        return "unary " + expr.op;
+      case ExprKind::binary:
+        return "binary " + expr.op;
+      case ExprKind::pipe:
+        return "pipe:";
+      case ExprKind::range:
+        return "range:";
+      case ExprKind::ellipsis:
+        return "...";
+      case ExprKind::if_else:
+        return "if";
+      case ExprKind::per_replica:
+        return "per_replica";
+      case ExprKind::with:
+        return "with";
+      case ExprKind::group:
+        return "group:";
     }
     return "";
   }
@@ -222,13 +262,20 @@ class Printer {
         text = expr.name;
         if (expr.has_dims) {
           text += '[';
-          for (size_t i = 0; i < expr.dims.size(); ++i) text += (i == 0 ? "" : ", ") + (expr.dims[i].ellipsis ? "..." : inline_text(*expr.dims[i].value));
+          for (size_t i = 0; i < expr.dims.size(); ++i)
+            text += (i == 0 ? "" : ", ") + (expr.dims[i].ellipsis ? "..." : inline_text(*expr.dims[i].value));
           text += ']';
         }
         break;
-      case TypeKind::list: text = "[" + type(*expr.items[0]) + "]"; break;
-      case TypeKind::tuple: text = "(" + join(expr.items, expr.items.size(), ", ") + ")"; break;
-      case TypeKind::function: text = "(" + join(expr.items, expr.items.size() - 1, ", ") + ") -> " + type(*expr.items.back()); break;
+      case TypeKind::list:
+        text = "[" + type(*expr.items[0]) + "]";
+        break;
+      case TypeKind::tuple:
+        text = "(" + join(expr.items, expr.items.size(), ", ") + ")";
+        break;
+      case TypeKind::function:
+        text = "(" + join(expr.items, expr.items.size() - 1, ", ") + ") -> " + type(*expr.items.back());
+        break;
       case TypeKind::record:
         text = "{";
         for (size_t i = 0; i < expr.items.size(); ++i) text += (i == 0 ? " " : ", ") + expr.names[i].text + ": " + type(*expr.items[i]);
@@ -239,7 +286,9 @@ class Printer {
         text = (compound ? "(" + type(*expr.items[0]) + ")" : type(*expr.items[0])) + "?";
         break;
       }
-      case TypeKind::words: text = join(expr.items, expr.items.size(), " | "); break;
+      case TypeKind::words:
+        text = join(expr.items, expr.items.size(), " | ");
+        break;
     }
     if (expr.placement) text += " @ " + inline_text(*expr.placement);
     return text;

@@ -49,11 +49,11 @@ bool is_number(int32_t type) { return type >= DtlLexer::INTEGER && type <= DtlLe
 /// A line that starts with one of these continues the line before.
 bool continues_line(int32_t type) {
   static constexpr int32_t kTypes[] = {
-      DtlLexer::PLUS,   DtlLexer::MINUS, DtlLexer::STAR,       DtlLexer::SLASH,   DtlLexer::POWER,         DtlLexer::EQUAL,  DtlLexer::NOT_EQUAL,
-      DtlLexer::LESS,   DtlLexer::AND,   DtlLexer::LESS_EQUAL, DtlLexer::GREATER, DtlLexer::GREATER_EQUAL, DtlLexer::OR,     DtlLexer::RANGE,
-      DtlLexer::PIPE,   DtlLexer::ARROW, DtlLexer::FAT_ARROW,  DtlLexer::UPDATE,  DtlLexer::EQUALS,        DtlLexer::ELSE,   DtlLexer::WITH,
-      DtlLexer::DOT,    DtlLexer::AT,    DtlLexer::BAR,        DtlLexer::COLON,   DtlLexer::QUESTION,      DtlLexer::IN,
-      DtlParser::ELSE_TEXT};
+      DtlLexer::PLUS,      DtlLexer::MINUS,    DtlLexer::STAR, DtlLexer::SLASH,      DtlLexer::POWER,     DtlLexer::EQUAL,
+      DtlLexer::NOT_EQUAL, DtlLexer::LESS,     DtlLexer::AND,  DtlLexer::LESS_EQUAL, DtlLexer::GREATER,   DtlLexer::GREATER_EQUAL,
+      DtlLexer::OR,        DtlLexer::RANGE,    DtlLexer::PIPE, DtlLexer::ARROW,      DtlLexer::FAT_ARROW, DtlLexer::UPDATE,
+      DtlLexer::EQUALS,    DtlLexer::ELSE,     DtlLexer::WITH, DtlLexer::DOT,        DtlLexer::AT,        DtlLexer::BAR,
+      DtlLexer::COLON,     DtlLexer::QUESTION, DtlLexer::IN,   DtlParser::ELSE_TEXT};
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
@@ -66,7 +66,9 @@ bool continues_after(int32_t type) {
 bool deepens(int32_t type) { return continues_after(type) ? type != DtlLexer::COMMA : type == DtlLexer::IF; }
 
 int32_t closer_of(int32_t type) {
-  return type == DtlLexer::OPEN_PAREN ? DtlLexer::CLOSE_PAREN : type == DtlLexer::OPEN_BRACKET ? DtlLexer::CLOSE_BRACKET : DtlLexer::CLOSE_BRACE;
+  return type == DtlLexer::OPEN_PAREN     ? DtlLexer::CLOSE_PAREN
+         : type == DtlLexer::OPEN_BRACKET ? DtlLexer::CLOSE_BRACKET
+                                          : DtlLexer::CLOSE_BRACE;
 }
 
 class Filter {
@@ -94,7 +96,9 @@ class Filter {
 
   source::Range range(int32_t begin, int32_t end) const { return {file_, begin, end}; }
   source::Range range(const Raw& raw) const { return range(raw.begin, raw.end); }
-  std::string_view text(const Raw& raw) const { return text_.substr(static_cast<size_t>(raw.begin), static_cast<size_t>(raw.end - raw.begin)); }
+  std::string_view text(const Raw& raw) const {
+    return text_.substr(static_cast<size_t>(raw.begin), static_cast<size_t>(raw.end - raw.begin));
+  }
   bool may_report() { return ++reports_ <= kMaxReports; }
 
   /// Cuts the text into tokens, and sorts comments out.
@@ -103,7 +107,8 @@ class Filter {
     antlr4::ANTLRInputStream input(std::string(text_.substr(mark)));
     // The lexer counts characters, we count bytes.
     std::vector<int32_t> bytes;
-    const bool ascii = std::all_of(text_.begin() + static_cast<std::ptrdiff_t>(mark), text_.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    const bool ascii = std::all_of(text_.begin() + static_cast<std::ptrdiff_t>(mark), text_.end(),
+                                   [](char c) { return static_cast<unsigned char>(c) < 0x80; });
     if (!ascii) {
       for (size_t i = mark; i < text_.size(); ++i) {
         if ((static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80) bytes.push_back(static_cast<int32_t>(i));
@@ -124,7 +129,8 @@ class Filter {
         comment(raw, !code_on_line);
       } else {
         code_on_line = true;
-        if (raw.type == DtlLexer::BAD_CHARACTER && !line_before && !raws_.empty() && raws_.back().type == raw.type && raws_.back().end == raw.begin) {
+        if (raw.type == DtlLexer::BAD_CHARACTER && !line_before && !raws_.empty() && raws_.back().type == raw.type &&
+            raws_.back().end == raw.begin) {
           raws_.back().end = raw.end;
           continue;
         }
@@ -192,14 +198,16 @@ class Filter {
   /// Nothing but a declaration looks like this.
   bool declares(size_t i) const {
     const int32_t type = raws_[i].type;
-    return (starts_declaration(type) && (named(i) || (type == DtlLexer::TRAIN && next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE))) ||
+    return (starts_declaration(type) &&
+            (named(i) || (type == DtlLexer::TRAIN && next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE))) ||
            (type == DtlLexer::IMPORT && next_type(i) == DtlLexer::STRING);
   }
 
   /// Nothing but a statement looks like this.
   bool states(size_t i) const {
     const int32_t type = raws_[i].type;
-    return type == DtlLexer::LET || type == DtlLexer::FOR || type == DtlLexer::REQUIRE || ((type == DtlLexer::WEIGHT || type == DtlLexer::STATE) && named(i));
+    return type == DtlLexer::LET || type == DtlLexer::FOR || type == DtlLexer::REQUIRE ||
+           ((type == DtlLexer::WEIGHT || type == DtlLexer::STATE) && named(i));
   }
 
   /// A line that can only stand outside of the innermost brackets tells that they were meant to be closed.
@@ -252,13 +260,15 @@ class Filter {
 
   int32_t word_type(size_t i) const {
     const Raw& raw = raws_[i];
-    const bool after_number = i > 0 && !raw.line_before && (raws_[i - 1].type == DtlLexer::INTEGER || raws_[i - 1].type == DtlLexer::NUMBER);
+    const bool after_number =
+        i > 0 && !raw.line_before && (raws_[i - 1].type == DtlLexer::INTEGER || raws_[i - 1].type == DtlLexer::NUMBER);
     if (raw.type == DtlLexer::NAME && after_number) {
       const std::string_view word = text(raw);
       if (word == "epoch" || word == "epochs" || word == "step" || word == "steps") return DtlParser::UNIT;
     }
     if (raw.type == DtlLexer::RANGE && ends_range(i)) return DtlParser::OPEN_RANGE;
-    if (raw.type == DtlLexer::ELSE && (next_type(i) == DtlLexer::STRING || next_type(i) == DtlLexer::OPEN_STRING)) return DtlParser::ELSE_TEXT;
+    if (raw.type == DtlLexer::ELSE && (next_type(i) == DtlLexer::STRING || next_type(i) == DtlLexer::OPEN_STRING))
+      return DtlParser::ELSE_TEXT;
     if (!is_word_in_places(raw.type)) return raw.type;
     if (raw.type == DtlLexer::AS) return last_type() == DtlLexer::STRING && !raw.line_before ? raw.type : int32_t{DtlLexer::NAME};
     const bool keyword = at_start() && (named(i) || (next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE));
@@ -276,7 +286,8 @@ class Filter {
   void separator(size_t i) {
     const Raw& raw = raws_[i];
     if (!lines_count()) {
-      const bool trailing = raw.type == DtlLexer::COMMA && (next_type(i) == DtlLexer::CLOSE_PAREN || next_type(i) == DtlLexer::CLOSE_BRACKET) &&
+      const bool trailing = raw.type == DtlLexer::COMMA &&
+                            (next_type(i) == DtlLexer::CLOSE_PAREN || next_type(i) == DtlLexer::CLOSE_BRACKET) &&
                             last_type() != DtlLexer::COMMA && last_type() != DtlLexer::OPEN_PAREN && last_type() != DtlLexer::OPEN_BRACKET;
       if (!trailing) emit(raw.type, raw.begin, raw.end);
       if (raw.type == DtlLexer::COMMA) restart();
@@ -366,7 +377,8 @@ class Filter {
     if (what == "!") reported.help("write `not`");
     if (what == "'" || what == "''") reported.help("strings are in double quotes");
     if (what == "#") reported.help("a comment starts with `//`");
-    if (static_cast<unsigned char>(what[0]) >= 0x80) reported.help("names are of letters a to z, A to Z, digits and `_`; anything else belongs in a string");
+    if (static_cast<unsigned char>(what[0]) >= 0x80)
+      reported.help("names are of letters a to z, A to Z, digits and `_`; anything else belongs in a string");
   }
 
   void number(size_t i) {
@@ -377,11 +389,14 @@ class Filter {
       return;
     }
     if (may_report()) {
-      const std::string_view shown = text_.substr(static_cast<size_t>(raw.begin), static_cast<size_t>((glued ? raws_[i + 1].end : raw.end) - raw.begin));
-      auto reported = sink_.report(range(raw.begin, glued ? raws_[i + 1].end : raw.end), diag::bad_number, std::string(shown.substr(0, 40)));
+      const std::string_view shown =
+          text_.substr(static_cast<size_t>(raw.begin), static_cast<size_t>((glued ? raws_[i + 1].end : raw.end) - raw.begin));
+      auto reported =
+          sink_.report(range(raw.begin, glued ? raws_[i + 1].end : raw.end), diag::bad_number, std::string(shown.substr(0, 40)));
       if (raw.type == DtlLexer::PERCENT) {
         reported.help("there is no `%` operator: write `mod(a, b)`");
-      } else if (shown.size() > 1 && std::isdigit(static_cast<unsigned char>(shown[0])) && shown.find_first_of("xXe_") == std::string_view::npos) {
+      } else if (shown.size() > 1 && std::isdigit(static_cast<unsigned char>(shown[0])) &&
+                 shown.find_first_of("xXe_") == std::string_view::npos) {
         reported.help("units are B kB MB GB TB KiB MiB GiB TiB, us ms s min h d, %, and, after a blank, epochs and steps");
       }
     }

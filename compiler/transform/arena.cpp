@@ -23,7 +23,9 @@ int64_t lay_out(std::vector<Block>& blocks) {
     }
     block.offset = at;
     total = std::max(total, at + block.bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), index, [&](size_t a, size_t b) { return blocks[a].offset < blocks[b].offset; }), index);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), index, [&](size_t a, size_t b) { return blocks[a].offset < blocks[b].offset; }),
+        index);
   }
   return (total + 63) / 64 * 64;
 }

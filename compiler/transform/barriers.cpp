@@ -56,7 +56,8 @@ class Hazards {
       case StepKind::copy:
         result = {in_slices(step.copy.from, step.partition, false), in_slices(step.copy.to, step.partition, true)};
         break;
-      case StepKind::barrier: break;
+      case StepKind::barrier:
+        break;
     }
     return result;
   }
@@ -72,7 +73,8 @@ class Hazards {
     access.in_parts = true;
     access.partition = partition;
     access.grain = 16;
-    for (const Extent& dim : plan_.buffers[static_cast<size_t>(buffer)].dims) access.outer = {access.outer.scale * dim.scale, std::max(access.outer.slot, dim.slot)};
+    for (const Extent& dim : plan_.buffers[static_cast<size_t>(buffer)].dims)
+      access.outer = {access.outer.scale * dim.scale, std::max(access.outer.slot, dim.slot)};
     return access;
   }
 
@@ -102,7 +104,8 @@ class Hazards {
 
 bool meet(const Access& a, const Access& b) {
   if (a.space != b.space || a.end <= b.begin || b.end <= a.begin || (!a.write && !b.write)) return false;
-  const bool alike = a.in_parts && b.in_parts && a.begin == b.begin && a.end == b.end && a.partition == b.partition && a.outer == b.outer && a.grain == b.grain;
+  const bool alike = a.in_parts && b.in_parts && a.begin == b.begin && a.end == b.end && a.partition == b.partition && a.outer == b.outer &&
+                     a.grain == b.grain;
   // Slices of all replicas' arenas are read by threads of one; the arenas are written by their own.
   return !alike || a.across != b.across;
 }
@@ -131,8 +134,10 @@ std::vector<Step> with_barriers(const plan::Plan& plan, const std::vector<kernel
     for (size_t i = 0; i < before.size() && !wait_all; ++i) {
       for (const Access& access : now) {
         if (!meet(before[i], access)) continue;
-        if (needs_all(before[i], access)) wait_all = true;
-        else if (i >= team) wait_team = true;
+        if (needs_all(before[i], access))
+          wait_all = true;
+        else if (i >= team)
+          wait_team = true;
       }
     }
     if (wait_all) {

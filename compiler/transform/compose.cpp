@@ -19,7 +19,8 @@ struct NotComposable {};
 
 class Composer {
  public:
-  Composer(const Lowered& lowered, const Group& group, const std::set<ValueId>& memory) : lowered_(lowered), group_(group), memory_(memory) {
+  Composer(const Lowered& lowered, const Group& group, const std::set<ValueId>& memory)
+      : lowered_(lowered), group_(group), memory_(memory) {
     members_.insert(group.units.begin(), group.units.end());
     for (size_t d = 0; d < group.outer.size(); ++d) {
       kernel_.loops.push_back(size(group.outer[d]));
@@ -167,27 +168,63 @@ class Composer {
         return args;
       };
       switch (it.scalar) {
-        case Scalar::loop: values.push_back(index[static_cast<size_t>(it.index)]); break;
-        case Scalar::size: values.push_back(size_value(lowered_.locals.extent(rule.sizes[static_cast<size_t>(it.index)]))); break;
+        case Scalar::loop:
+          values.push_back(index[static_cast<size_t>(it.index)]);
+          break;
+        case Scalar::size:
+          values.push_back(size_value(lowered_.locals.extent(rule.sizes[static_cast<size_t>(it.index)])));
+          break;
         case Scalar::begin: {
           const auto begin = lowered_.locals.begin(result, static_cast<size_t>(it.index));
           values.push_back(begin ? size_value(*begin) : whole_number(0));
           break;
         }
-        case Scalar::load: values.push_back(element(at.operands[static_cast<size_t>(it.index)], mapped())); break;
+        case Scalar::load:
+          values.push_back(element(at.operands[static_cast<size_t>(it.index)], mapped()));
+          break;
         case Scalar::reduced: {
           DTL_CHECK(trailing, "`{}` has a stage, but is not reduced", lowered_.op(node));
           const kernel::Reduction& first = rule.first[static_cast<size_t>(it.index)];
           values.push_back(reduce(first.op, values[static_cast<size_t>(first.value)], *trailing));
           break;
         }
-        case Scalar::constant: case Scalar::uniform: case Scalar::negate: case Scalar::abs: case Scalar::exp: case Scalar::log:
-        case Scalar::log1p: case Scalar::sqrt: case Scalar::rsqrt: case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf:
-        case Scalar::sin: case Scalar::cos: case Scalar::floor: case Scalar::ceil: case Scalar::round: case Scalar::sign:
-        case Scalar::logical_not: case Scalar::is_nan: case Scalar::add: case Scalar::subtract: case Scalar::multiply:
-        case Scalar::divide: case Scalar::power: case Scalar::maximum: case Scalar::minimum: case Scalar::mod: case Scalar::floor_div:
-        case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal: case Scalar::not_equal: case Scalar::less:
-        case Scalar::less_equal: case Scalar::select: case Scalar::cast: {
+        case Scalar::constant:
+        case Scalar::uniform:
+        case Scalar::negate:
+        case Scalar::abs:
+        case Scalar::exp:
+        case Scalar::log:
+        case Scalar::log1p:
+        case Scalar::sqrt:
+        case Scalar::rsqrt:
+        case Scalar::tanh:
+        case Scalar::sigmoid:
+        case Scalar::erf:
+        case Scalar::sin:
+        case Scalar::cos:
+        case Scalar::floor:
+        case Scalar::ceil:
+        case Scalar::round:
+        case Scalar::sign:
+        case Scalar::logical_not:
+        case Scalar::is_nan:
+        case Scalar::add:
+        case Scalar::subtract:
+        case Scalar::multiply:
+        case Scalar::divide:
+        case Scalar::power:
+        case Scalar::maximum:
+        case Scalar::minimum:
+        case Scalar::mod:
+        case Scalar::floor_div:
+        case Scalar::logical_and:
+        case Scalar::logical_or:
+        case Scalar::equal:
+        case Scalar::not_equal:
+        case Scalar::less:
+        case Scalar::less_equal:
+        case Scalar::select:
+        case Scalar::cast: {
           Instruction copy = it;
           copy.args = mapped();
           if (it.scalar == Scalar::uniform) copy.args[3] = known_late(rule.body[static_cast<size_t>(it.args[3])]);
@@ -395,7 +432,8 @@ Composed flattened(Composed composed, const Locals& locals, const std::vector<Ex
 
 }  // namespace
 
-std::optional<Composed> compose(const Lowered& lowered, const Group& group, const std::set<ValueId>& memory, const std::set<ValueId>& stored) {
+std::optional<Composed> compose(const Lowered& lowered, const Group& group, const std::set<ValueId>& memory,
+                                const std::set<ValueId>& stored) {
   try {
     Composed composed = Composer(lowered, group, memory).run(stored);
     if (is_flat(composed.kernel)) return flattened(std::move(composed), lowered.locals, group.outer);

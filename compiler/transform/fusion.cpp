@@ -17,23 +17,61 @@ using plan::Extent;
 /// Vector operations for one element, roughly; what is hoisted or folded away is free.
 double cost_of(Scalar scalar) {
   switch (scalar) {
-    case Scalar::constant: case Scalar::loop: case Scalar::size: case Scalar::begin: case Scalar::reduced: return 0;
-    case Scalar::load: return 0.5;
-    case Scalar::negate: case Scalar::abs: case Scalar::floor: case Scalar::ceil: case Scalar::round: case Scalar::sign:
-    case Scalar::logical_not: case Scalar::is_nan: case Scalar::add: case Scalar::subtract: case Scalar::multiply:
-    case Scalar::maximum: case Scalar::minimum: case Scalar::logical_and: case Scalar::logical_or: case Scalar::equal:
-    case Scalar::not_equal: case Scalar::less: case Scalar::less_equal: case Scalar::select: case Scalar::cast: return 1;
-    case Scalar::divide: case Scalar::sqrt: case Scalar::rsqrt: return 8;
-    case Scalar::exp: case Scalar::log: case Scalar::log1p: case Scalar::tanh: case Scalar::sigmoid: case Scalar::erf:
-    case Scalar::sin: case Scalar::cos: case Scalar::power: case Scalar::mod: case Scalar::floor_div: return 20;
-    case Scalar::uniform: return 80;
+    case Scalar::constant:
+    case Scalar::loop:
+    case Scalar::size:
+    case Scalar::begin:
+    case Scalar::reduced:
+      return 0;
+    case Scalar::load:
+      return 0.5;
+    case Scalar::negate:
+    case Scalar::abs:
+    case Scalar::floor:
+    case Scalar::ceil:
+    case Scalar::round:
+    case Scalar::sign:
+    case Scalar::logical_not:
+    case Scalar::is_nan:
+    case Scalar::add:
+    case Scalar::subtract:
+    case Scalar::multiply:
+    case Scalar::maximum:
+    case Scalar::minimum:
+    case Scalar::logical_and:
+    case Scalar::logical_or:
+    case Scalar::equal:
+    case Scalar::not_equal:
+    case Scalar::less:
+    case Scalar::less_equal:
+    case Scalar::select:
+    case Scalar::cast:
+      return 1;
+    case Scalar::divide:
+    case Scalar::sqrt:
+    case Scalar::rsqrt:
+      return 8;
+    case Scalar::exp:
+    case Scalar::log:
+    case Scalar::log1p:
+    case Scalar::tanh:
+    case Scalar::sigmoid:
+    case Scalar::erf:
+    case Scalar::sin:
+    case Scalar::cos:
+    case Scalar::power:
+    case Scalar::mod:
+    case Scalar::floor_div:
+      return 20;
+    case Scalar::uniform:
+      return 80;
   }
   __builtin_unreachable();
 }
 
-constexpr double kDear = 4;       ///< from here on, computing an element again costs more than to write and read it
+constexpr double kDear = 4;           ///< from here on, computing an element again costs more than to write and read it
 constexpr double kMostInlined = 200;  ///< an expression beyond this is cut: kernels stay of a size that compiles fast
-constexpr size_t kMostUnits = 12; ///< of one kernel
+constexpr size_t kMostUnits = 12;     ///< of one kernel
 
 class Fuser {
  public:
@@ -69,8 +107,12 @@ class Fuser {
     if (results_.contains(value)) return true;
     for (const NodeId reader : readers(value)) {
       switch (lowered_.kind(reader)) {
-        case NodeKind::product: case NodeKind::collective: return true;
-        case NodeKind::map: case NodeKind::reduction: break;
+        case NodeKind::product:
+        case NodeKind::collective:
+          return true;
+        case NodeKind::map:
+        case NodeKind::reduction:
+          break;
         case NodeKind::view:
           for (const ValueId view : views(reader, value)) {
             if (needs_memory(view) || !lowered_.squeezed(view)) return true;
@@ -142,10 +184,13 @@ class Fuser {
     for (const NodeId id : lowered_.function.nodes) {
       const graph::Node& node = graph_[id];
       switch (lowered_.kind(id)) {
-        case NodeKind::product: case NodeKind::collective:
+        case NodeKind::product:
+        case NodeKind::collective:
           fused_.memory.insert(node.results.begin(), node.results.end());
           break;
-        case NodeKind::reduction: add_unit(id); break;
+        case NodeKind::reduction:
+          add_unit(id);
+          break;
         case NodeKind::map: {
           const ValueId value = node.results[0];
           double sum = 0;
@@ -176,7 +221,8 @@ class Fuser {
 
   /// Integer sums and products are what indices are made of.
   static bool is_index_work(Scalar scalar) {
-    return scalar == Scalar::add || scalar == Scalar::subtract || scalar == Scalar::multiply || scalar == Scalar::maximum || scalar == Scalar::minimum;
+    return scalar == Scalar::add || scalar == Scalar::subtract || scalar == Scalar::multiply || scalar == Scalar::maximum ||
+           scalar == Scalar::minimum;
   }
 
   void add_unit(NodeId id) {
@@ -235,7 +281,8 @@ class Fuser {
     for (const NodeId member : joined.units) stored.insert(graph_[member].results[0]);
     // A reduction's result has exactly the outer dimensions; a longer one is a reduction of other loops.
     for (const NodeId member : joined.units) {
-      if (lowered_.kind(member) == NodeKind::reduction && lowered_.locals.dims(graph_[graph_[member].results[0]]) != joined.outer) return false;
+      if (lowered_.kind(member) == NodeKind::reduction && lowered_.locals.dims(graph_[graph_[member].results[0]]) != joined.outer)
+        return false;
     }
     if (!compose(lowered_, joined, fused_.memory, stored)) return false;
     group = std::move(joined);
@@ -243,7 +290,8 @@ class Fuser {
   }
 
   bool scalar_map(const Group& group) const {
-    return group.outer.empty() && std::all_of(group.units.begin(), group.units.end(), [&](NodeId unit) { return lowered_.kind(unit) == NodeKind::map; });
+    return group.outer.empty() &&
+           std::all_of(group.units.begin(), group.units.end(), [&](NodeId unit) { return lowered_.kind(unit) == NodeKind::map; });
   }
 
   /// Do they read the same memory, or one what the other makes? Scalars do not count: everything reads them.

@@ -74,10 +74,10 @@ struct Item {
 };
 
 struct Fused {
-  std::vector<Item> items;              ///< in order
-  std::set<graph::ValueId> memory;      ///< values that have memory, parameters and views of memory among them
-  std::set<graph::ValueId> stored;      ///< results of units that something outside their group reads
-  std::set<graph::ValueId> shared;      ///< units whose value goes to a state
+  std::vector<Item> items;          ///< in order
+  std::set<graph::ValueId> memory;  ///< values that have memory, parameters and views of memory among them
+  std::set<graph::ValueId> stored;  ///< results of units that something outside their group reads
+  std::set<graph::ValueId> shared;  ///< units whose value goes to a state
 };
 
 Fused fuse(const Lowered& lowered);

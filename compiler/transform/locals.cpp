@@ -28,19 +28,23 @@ int32_t Locals::part(const Dim& dim, int32_t axis, ExtentKind kind) {
     of = row(dim.str(), ExtentKind::fixed, *size, -1, -1);
   } else {
     const Extent whole = extent(dim);
-    if (whole.scale != 1) throw PlaceError{{}, fmt::format("a dimension of size {} is split over `{}`, but only a single name or number can be", dim.str(), mesh_axis.name)};
+    if (whole.scale != 1)
+      throw PlaceError{
+          {}, fmt::format("a dimension of size {} is split over `{}`, but only a single name or number can be", dim.str(), mesh_axis.name)};
     of = whole.slot;
   }
   const plan::ExtentEntry whole = plan_.extents[static_cast<size_t>(of)];
   const std::string name = whole.name + "/" + mesh_axis.name;
-  const plan::Slice first = plan::share_of_rank(whole.bound, 0, mesh_axis.size), last = plan::share_of_rank(whole.bound, mesh_axis.size - 1, mesh_axis.size);
+  const plan::Slice first = plan::share_of_rank(whole.bound, 0, mesh_axis.size),
+                    last = plan::share_of_rank(whole.bound, mesh_axis.size - 1, mesh_axis.size);
   return kind == ExtentKind::share ? row(name, kind, first.count(), of, axis) : row(name + ".begin", kind, last.begin, of, axis);
 }
 
 Extent Locals::extent(const Dim& dim) {
   if (const auto size = dim.constant()) return {*size, -1};
   const auto& terms = dim.terms();
-  if (terms.size() != 1 || terms[0].first.size() != 1) throw PlaceError{{}, fmt::format("a plan cannot hold the size {}: only a name times a number", dim.str())};
+  if (terms.size() != 1 || terms[0].first.size() != 1)
+    throw PlaceError{{}, fmt::format("a plan cannot hold the size {}: only a name times a number", dim.str())};
   const std::string& symbol = terms[0].first[0];
   if (const auto at = rows_.find(symbol); at != rows_.end()) return {terms[0].second, at->second};
   // `batch/share`: what a replica has of the batch inside per_replica.
@@ -78,7 +82,8 @@ std::optional<Extent> Locals::begin(const graph::Value& value, size_t dim) {
   for (size_t axis = 0; axis < value.placements.size(); ++axis) {
     const types::Placement& placement = value.placements[axis];
     if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim) continue;
-    if (result) throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
+    if (result)
+      throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
     result = Extent{1, part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin)};
   }
   return result;

@@ -24,13 +24,22 @@ using plan::StepKind;
 
 plan::StateRole state_role(graph::Role role) {
   switch (role) {
-    case graph::Role::weight: return plan::StateRole::weight;
-    case graph::Role::optimizer: return plan::StateRole::optimizer;
-    case graph::Role::metric: return plan::StateRole::metric;
-    case graph::Role::report: return plan::StateRole::report;
-    case graph::Role::updates: return plan::StateRole::updates;
-    case graph::Role::seed: return plan::StateRole::seed;
-    case graph::Role::state: case graph::Role::none: case graph::Role::input: return plan::StateRole::state;
+    case graph::Role::weight:
+      return plan::StateRole::weight;
+    case graph::Role::optimizer:
+      return plan::StateRole::optimizer;
+    case graph::Role::metric:
+      return plan::StateRole::metric;
+    case graph::Role::report:
+      return plan::StateRole::report;
+    case graph::Role::updates:
+      return plan::StateRole::updates;
+    case graph::Role::seed:
+      return plan::StateRole::seed;
+    case graph::Role::state:
+    case graph::Role::none:
+    case graph::Role::input:
+      return plan::StateRole::state;
   }
   __builtin_unreachable();
 }
@@ -82,8 +91,9 @@ class FunctionPlanner {
     const graph::Value& value = lowered_[port.value];
     for (size_t axis = 0; axis < value.placements.size(); ++axis) {
       if (plan_.mesh[axis].size > 1 && value.placements[axis].kind != types::PlacementKind::broadcast) {
-        throw PlaceError{{}, fmt::format("`{}` would be held as {}, and only values that every replica holds whole have a plan yet", key.second,
-                                         value.placements[axis].str())};
+        throw PlaceError{{},
+                         fmt::format("`{}` would be held as {}, and only values that every replica holds whole have a plan yet", key.second,
+                                     value.placements[axis].str())};
       }
     }
     const auto [at, added] = draft_.states.emplace(key, 0);
@@ -244,9 +254,17 @@ class FunctionPlanner {
     if (lowered_.kind(node) == NodeKind::product) {
       const graph::GemmRule& rule = lowered_.product(node);
       step.kind = StepKind::gemm;
-      step.gemm = {lowered_[source.results[0]].type.dtype, rule.transpose_a, rule.transpose_b, false,
-                   locals_.extent(rule.batch), locals_.extent(rule.m), locals_.extent(rule.n), locals_.extent(rule.k),
-                   location(source.operands[0]), location(source.operands[1]), location(source.results[0])};
+      step.gemm = {lowered_[source.results[0]].type.dtype,
+                   rule.transpose_a,
+                   rule.transpose_b,
+                   false,
+                   locals_.extent(rule.batch),
+                   locals_.extent(rule.m),
+                   locals_.extent(rule.n),
+                   locals_.extent(rule.k),
+                   location(source.operands[0]),
+                   location(source.operands[1]),
+                   location(source.results[0])};
     } else {
       step.kind = StepKind::reduce;
       step.partition = plan::Partition::sliced;
@@ -275,7 +293,8 @@ class FunctionPlanner {
   }
 
   void emit_kernel(const Group& group, const Composed& composed) {
-    const bool writes = std::any_of(composed.kernel.operands.begin(), composed.kernel.operands.end(), [](const kernel::Operand& operand) { return operand.written; });
+    const bool writes = std::any_of(composed.kernel.operands.begin(), composed.kernel.operands.end(),
+                                    [](const kernel::Operand& operand) { return operand.written; });
     if (!writes) return;  // all its results are read by nothing
     Step step{};
     step.kind = StepKind::kernel;
@@ -322,19 +341,28 @@ class FunctionPlanner {
       const Step& step = steps_[s];
       const auto index = static_cast<int32_t>(s);
       switch (step.kind) {
-        case StepKind::kernel: for (const int32_t buffer : step.kernel.buffers) use(buffer, index); break;
-        case StepKind::gemm: for (const int32_t buffer : {step.gemm.a, step.gemm.b, step.gemm.c}) use(buffer, index); break;
+        case StepKind::kernel:
+          for (const int32_t buffer : step.kernel.buffers) use(buffer, index);
+          break;
+        case StepKind::gemm:
+          for (const int32_t buffer : {step.gemm.a, step.gemm.b, step.gemm.c}) use(buffer, index);
+          break;
         case StepKind::reduce:
           for (const int32_t buffer : step.reduce.from) use(buffer, index);
           for (const int32_t buffer : step.reduce.to) use(buffer, index);
           break;
-        case StepKind::copy: use(step.copy.from, index); use(step.copy.to, index); break;
-        case StepKind::barrier: break;
+        case StepKind::copy:
+          use(step.copy.from, index);
+          use(step.copy.to, index);
+          break;
+        case StepKind::barrier:
+          break;
       }
     }
     plan_.arena_bytes = std::max(plan_.arena_bytes, lay_out_space(Space::arena, blocks));
     plan_.shared_bytes = std::max(plan_.shared_bytes, lay_out_space(Space::shared, blocks));
-    for (const auto& [view, base] : views_) plan_.buffers[static_cast<size_t>(view)].offset = plan_.buffers[static_cast<size_t>(root(base))].offset;
+    for (const auto& [view, base] : views_)
+      plan_.buffers[static_cast<size_t>(view)].offset = plan_.buffers[static_cast<size_t>(root(base))].offset;
   }
 
   int32_t root(int32_t buffer) const {

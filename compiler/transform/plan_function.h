@@ -20,10 +20,10 @@ struct PlanDraft {
   const graph::Graph& graph;
   const graph::OpTable& ops;
   plan::Plan plan;
-  std::vector<kernel::Kernel> kernels;                ///< of Plan::kernels
+  std::vector<kernel::Kernel> kernels;  ///< of Plan::kernels
   std::map<std::string, int32_t> kernel_of_text;
   std::map<std::pair<plan::StateRole, std::string>, int32_t> states;  ///< buffers
-  std::map<std::string, int32_t> inputs;              ///< buffers by field
+  std::map<std::string, int32_t> inputs;                              ///< buffers by field
 };
 
 /// Appends the function's buffers, kernels and entry to the plan. Throws PlaceError.

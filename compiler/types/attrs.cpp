@@ -1,9 +1,9 @@
 // Attributes: storage sorted by name, printing and parsing.
 #include "compiler/types/attrs.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "compiler/types/scan.h"
 #include "compiler/types/tensor_type.h"

@@ -28,7 +28,9 @@ class Attrs {
   const AttrValue* find(std::string_view name) const;
   /// Must be there, of this type.
   template <class T>
-  const T& get(std::string_view name) const { return std::get<T>(*find(name)); }
+  const T& get(std::string_view name) const {
+    return std::get<T>(*find(name));
+  }
   template <class T>
   T get_or(std::string_view name, T otherwise) const {
     const AttrValue* value = find(name);

@@ -1,9 +1,9 @@
 // Arithmetic, printing and parsing of symbolic dimensions.
 #include "compiler/types/dim.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "compiler/source/check.h"
 #include "compiler/types/scan.h"
@@ -58,7 +58,9 @@ const Dim::Term& leading(const std::vector<Dim::Term>& terms) {
 
 bool is_symbol_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_symbol_part(char c) { return is_symbol_start(c) || (c >= '0' && c <= '9') || c == '/' || c == '.'; }
-bool is_symbol(std::string_view text) { return !text.empty() && is_symbol_start(text[0]) && std::all_of(text.begin(), text.end(), is_symbol_part); }
+bool is_symbol(std::string_view text) {
+  return !text.empty() && is_symbol_start(text[0]) && std::all_of(text.begin(), text.end(), is_symbol_part);
+}
 
 /// `3`, `n`, `2 * n * m`.
 std::optional<Dim> parse_term(std::string_view text) {

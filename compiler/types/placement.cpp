@@ -9,11 +9,16 @@ namespace dtl::types {
 
 std::string Placement::str() const {
   switch (kind) {
-    case PlacementKind::split: return fmt::format("split({})", dim);
-    case PlacementKind::broadcast: return "broadcast";
-    case PlacementKind::partial: return fmt::format("partial({})", name_of(op));
-    case PlacementKind::varying: return "varying";
-    case PlacementKind::at: return fmt::format("at({})", place);
+    case PlacementKind::split:
+      return fmt::format("split({})", dim);
+    case PlacementKind::broadcast:
+      return "broadcast";
+    case PlacementKind::partial:
+      return fmt::format("partial({})", name_of(op));
+    case PlacementKind::varying:
+      return "varying";
+    case PlacementKind::at:
+      return fmt::format("at({})", place);
   }
   __builtin_unreachable();
 }

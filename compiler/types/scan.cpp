@@ -1,11 +1,11 @@
 // Scanning of the compiler's own texts.
 #include "compiler/types/scan.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
 
 namespace dtl::types {
 
@@ -75,7 +75,8 @@ std::optional<double> parse_number(std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text.find_first_not_of("0123456789+-.e") != std::string_view::npos || text.find_first_of(".e") == std::string_view::npos) return std::nullopt;
+  if (text.find_first_not_of("0123456789+-.e") != std::string_view::npos || text.find_first_of(".e") == std::string_view::npos)
+    return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;

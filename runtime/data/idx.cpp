@@ -27,12 +27,18 @@ struct Element {
 
 std::optional<Element> element_of(int code) {
   switch (code) {
-    case 0x08: return Element{DType::u8, nullptr};
-    case 0x09: return Element{DType::i8, nullptr};
-    case 0x0B: return Element{DType::i32, "16-bit integers"};
-    case 0x0C: return Element{DType::i32, nullptr};
-    case 0x0D: return Element{DType::f32, nullptr};
-    case 0x0E: return Element{DType::f64, nullptr};
+    case 0x08:
+      return Element{DType::u8, nullptr};
+    case 0x09:
+      return Element{DType::i8, nullptr};
+    case 0x0B:
+      return Element{DType::i32, "16-bit integers"};
+    case 0x0C:
+      return Element{DType::i32, nullptr};
+    case 0x0D:
+      return Element{DType::f32, nullptr};
+    case 0x0E:
+      return Element{DType::f64, nullptr};
   }
   return std::nullopt;
 }
@@ -43,7 +49,8 @@ void swap_bytes(std::vector<std::byte>& data) {
   for (size_t at = 0; at + sizeof(Word) <= data.size(); at += sizeof(Word)) {
     Word word;
     std::memcpy(&word, &data[at], sizeof word);
-    word = sizeof word == 4 ? static_cast<Word>(__builtin_bswap32(static_cast<uint32_t>(word))) : static_cast<Word>(__builtin_bswap64(word));
+    word =
+        sizeof word == 4 ? static_cast<Word>(__builtin_bswap32(static_cast<uint32_t>(word))) : static_cast<Word>(__builtin_bswap64(word));
     std::memcpy(&data[at], &word, sizeof word);
   }
 }
@@ -119,7 +126,8 @@ IdxFile::IdxFile(std::string path, Decoding decoding) : path_(std::move(path)) {
     bound *= std::max<int64_t>(dim, 1);
     bytes_ *= dim;
   }
-  decoded_ = std::async(decoding == Decoding::at_once ? std::launch::async : std::launch::deferred, [this, reader] { decode(*reader); }).share();
+  decoded_ =
+      std::async(decoding == Decoding::at_once ? std::launch::async : std::launch::deferred, [this, reader] { decode(*reader); }).share();
 }
 
 IdxFile::~IdxFile() {

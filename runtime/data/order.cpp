@@ -41,7 +41,8 @@ std::span<const int64_t> Order::epoch(int64_t epoch) {
 
 // Fisher and Yates, as in Durstenfeld, 1964.
 void Order::shuffle_all(uint64_t epoch) {
-  for (auto i = static_cast<int64_t>(rows_.size()) - 1; i > 0; --i) std::swap(rows_[static_cast<size_t>(i)], rows_[static_cast<size_t>(choose(seed_, epoch, i, i + 1))]);
+  for (auto i = static_cast<int64_t>(rows_.size()) - 1; i > 0; --i)
+    std::swap(rows_[static_cast<size_t>(i)], rows_[static_cast<size_t>(choose(seed_, epoch, i, i + 1))]);
 }
 
 // A window of the next examples, from which one at random leaves and is replaced by the one that follows.

@@ -70,7 +70,8 @@ class Synthetic : public Source {
 
   /// The bits of four elements: f32, or i32 that becomes i64.
   std::array<uint32_t, 4> block(const Stream& stream, uint64_t index) const {
-    std::array<uint32_t, 4> bits = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(stream.id), static_cast<uint32_t>(stream.id >> 32)},
+    std::array<uint32_t, 4> bits = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
+                                           static_cast<uint32_t>(stream.id), static_cast<uint32_t>(stream.id >> 32)},
                                           {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
     switch (stream.generator) {
       case Generator::integers:

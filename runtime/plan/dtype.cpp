@@ -14,7 +14,15 @@ struct Row {
 };
 
 constexpr std::array<Row, 9> kRows = {{
-    {"f64", 8}, {"f32", 4}, {"bf16", 2}, {"f16", 2}, {"i64", 8}, {"i32", 4}, {"i8", 1}, {"u8", 1}, {"bool", 1},
+    {"f64", 8},
+    {"f32", 4},
+    {"bf16", 2},
+    {"f16", 2},
+    {"i64", 8},
+    {"i32", 4},
+    {"i8", 1},
+    {"u8", 1},
+    {"bool", 1},
 }};
 
 constexpr std::array<std::string_view, 4> kReduceNames = {"sum", "max", "min", "product"};
@@ -47,21 +55,29 @@ std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
 
 double identity_of(ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return 0;
-    case ReduceOp::max: return -std::numeric_limits<double>::infinity();
-    case ReduceOp::min: return std::numeric_limits<double>::infinity();
-    case ReduceOp::product: return 1;
+    case ReduceOp::sum:
+      return 0;
+    case ReduceOp::max:
+      return -std::numeric_limits<double>::infinity();
+    case ReduceOp::min:
+      return std::numeric_limits<double>::infinity();
+    case ReduceOp::product:
+      return 1;
   }
   __builtin_unreachable();
 }
 
 double combine(ReduceOp op, double a, double b) {
   switch (op) {
-    case ReduceOp::sum: return a + b;
+    case ReduceOp::sum:
+      return a + b;
     // A NaN on either side stays: a lost NaN would hide a diverged replica.
-    case ReduceOp::max: return std::isnan(a) || a > b ? a : b;
-    case ReduceOp::min: return std::isnan(a) || a < b ? a : b;
-    case ReduceOp::product: return a * b;
+    case ReduceOp::max:
+      return std::isnan(a) || a > b ? a : b;
+    case ReduceOp::min:
+      return std::isnan(a) || a < b ? a : b;
+    case ReduceOp::product:
+      return a * b;
   }
   __builtin_unreachable();
 }

@@ -19,8 +19,9 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::arra
 /// One number in [0, 1) with 24 random bits, the same for every element type: counter (index low, index high, step,
 /// stream high), key (seed low ^ stream low, seed high). Each element has a block of its own: any thread can make it.
 inline double philox_uniform(uint64_t seed, uint64_t stream, uint64_t step, uint64_t index) {
-  const auto block = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(step), static_cast<uint32_t>(stream >> 32)},
-                            {static_cast<uint32_t>(seed) ^ static_cast<uint32_t>(stream), static_cast<uint32_t>(seed >> 32)});
+  const auto block = philox(
+      {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(step), static_cast<uint32_t>(stream >> 32)},
+      {static_cast<uint32_t>(seed) ^ static_cast<uint32_t>(stream), static_cast<uint32_t>(seed >> 32)});
   return static_cast<double>(block[0] >> 8) * 0x1p-24;
 }
 

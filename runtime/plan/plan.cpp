@@ -8,31 +8,44 @@ namespace {
 
 std::string_view name_of(Space space) {
   switch (space) {
-    case Space::arena: return "arena";
-    case Space::shared: return "shared";
-    case Space::state: return "state";
-    case Space::input: return "input";
+    case Space::arena:
+      return "arena";
+    case Space::shared:
+      return "shared";
+    case Space::state:
+      return "state";
+    case Space::input:
+      return "input";
   }
   __builtin_unreachable();
 }
 
 std::string_view name_of(Partition partition) {
   switch (partition) {
-    case Partition::team: return "team";
-    case Partition::sliced: return "sliced";
+    case Partition::team:
+      return "team";
+    case Partition::sliced:
+      return "sliced";
   }
   __builtin_unreachable();
 }
 
 std::string_view name_of(StateRole role) {
   switch (role) {
-    case StateRole::weight: return "weight";
-    case StateRole::state: return "state";
-    case StateRole::optimizer: return "optimizer";
-    case StateRole::metric: return "metric";
-    case StateRole::report: return "report";
-    case StateRole::updates: return "updates";
-    case StateRole::seed: return "seed";
+    case StateRole::weight:
+      return "weight";
+    case StateRole::state:
+      return "state";
+    case StateRole::optimizer:
+      return "optimizer";
+    case StateRole::metric:
+      return "metric";
+    case StateRole::report:
+      return "report";
+    case StateRole::updates:
+      return "updates";
+    case StateRole::seed:
+      return "seed";
   }
   __builtin_unreachable();
 }
@@ -50,11 +63,13 @@ class Printer {
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       if (!buffers[i]) continue;
       const Buffer& buffer = plan_.buffers[i];
-      line("buffer {} {} {}[{}] {} {}+{}", i, buffer.name, dtl::name_of(buffer.dtype), extents(buffer.dims), name_of(buffer.space), buffer.offset, buffer.bytes);
+      line("buffer {} {} {}[{}] {} {}+{}", i, buffer.name, dtl::name_of(buffer.dtype), extents(buffer.dims), name_of(buffer.space),
+           buffer.offset, buffer.bytes);
     }
     for (const StateEntry& state : plan_.states) {
       if (!buffers[static_cast<size_t>(state.buffer)]) continue;
-      line("{} {} in {}{}", name_of(state.role), state.path, state.buffer, state.role == StateRole::metric ? fmt::format(" from {}", state.identity) : "");
+      line("{} {} in {}{}", name_of(state.role), state.path, state.buffer,
+           state.role == StateRole::metric ? fmt::format(" from {}", state.identity) : "");
     }
     for (size_t i = 0; i < plan_.kernels.size(); ++i) {
       if (!kernels[i]) continue;
@@ -84,13 +99,18 @@ class Printer {
             kernels[static_cast<size_t>(step.kernel.kernel)] = true;
             for (const int32_t buffer : step.kernel.buffers) use(buffer);
             break;
-          case StepKind::gemm: use(step.gemm.a), use(step.gemm.b), use(step.gemm.c); break;
+          case StepKind::gemm:
+            use(step.gemm.a), use(step.gemm.b), use(step.gemm.c);
+            break;
           case StepKind::reduce:
             for (const int32_t buffer : step.reduce.from) use(buffer);
             for (const int32_t buffer : step.reduce.to) use(buffer);
             break;
-          case StepKind::copy: use(step.copy.from), use(step.copy.to); break;
-          case StepKind::barrier: break;
+          case StepKind::copy:
+            use(step.copy.from), use(step.copy.to);
+            break;
+          case StepKind::barrier:
+            break;
         }
       }
     }
@@ -110,8 +130,12 @@ class Printer {
   void extent_entry(size_t i) {
     const ExtentEntry& entry = plan_.extents[i];
     switch (entry.kind) {
-      case ExtentKind::global: line("extent {} global, at most {}", entry.name, entry.bound); break;
-      case ExtentKind::fixed: line("extent {} fixed", entry.name); break;
+      case ExtentKind::global:
+        line("extent {} global, at most {}", entry.name, entry.bound);
+        break;
+      case ExtentKind::fixed:
+        line("extent {} fixed", entry.name);
+        break;
       case ExtentKind::share:
       case ExtentKind::begin:
         line("extent {} {} of {} over {}, at most {}", entry.name, entry.kind == ExtentKind::share ? "share" : "begin",
@@ -145,17 +169,22 @@ class Printer {
         }
         case StepKind::gemm: {
           const GemmStep& gemm = step.gemm;
-          line("  {} gemm {} {} {}= {}{} {}{}, m {} n {} k {}{}{}", name_of(step.partition), dtl::name_of(gemm.dtype), gemm.c, gemm.accumulate ? "+" : "", gemm.a,
-               gemm.transpose_a ? "'" : "", gemm.b, gemm.transpose_b ? "'" : "", extent(gemm.m), extent(gemm.n), extent(gemm.k),
-               gemm.batch == Extent{} ? "" : " batch " + extent(gemm.batch), note);
+          line("  {} gemm {} {} {}= {}{} {}{}, m {} n {} k {}{}{}", name_of(step.partition), dtl::name_of(gemm.dtype), gemm.c,
+               gemm.accumulate ? "+" : "", gemm.a, gemm.transpose_a ? "'" : "", gemm.b, gemm.transpose_b ? "'" : "", extent(gemm.m),
+               extent(gemm.n), extent(gemm.k), gemm.batch == Extent{} ? "" : " batch " + extent(gemm.batch), note);
           break;
         }
         case StepKind::reduce:
           line("  {} reduce {} over {}, bucket {}: {} -> {}{}", name_of(step.partition), dtl::name_of(step.reduce.op),
-               plan_.mesh[static_cast<size_t>(step.reduce.axis)].name, step.reduce.bucket, numbers(step.reduce.from), numbers(step.reduce.to), note);
+               plan_.mesh[static_cast<size_t>(step.reduce.axis)].name, step.reduce.bucket, numbers(step.reduce.from),
+               numbers(step.reduce.to), note);
           break;
-        case StepKind::copy: line("  {} copy {} -> {}{}", name_of(step.partition), step.copy.from, step.copy.to, note); break;
-        case StepKind::barrier: line("  barrier {}", step.barrier == BarrierScope::all ? "all" : "team"); break;
+        case StepKind::copy:
+          line("  {} copy {} -> {}{}", name_of(step.partition), step.copy.from, step.copy.to, note);
+          break;
+        case StepKind::barrier:
+          line("  barrier {}", step.barrier == BarrierScope::all ? "all" : "team");
+          break;
       }
     }
   }

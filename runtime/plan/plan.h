@@ -122,7 +122,9 @@ struct Entry {
 
 /// What a state buffer is to the training loop.
 enum class StateRole : uint8_t {
-  weight, state, optimizer,
+  weight,
+  state,
+  optimizer,
   metric,   ///< an accumulator, reset to `identity` when an epoch or an evaluation starts
   report,   ///< a scalar written by a report entry
   updates,  ///< i64, count of optimizer updates made

@@ -22,10 +22,17 @@ class Json final : public Progress {
   void start(const Start& start) override {
     Object splits = Object::object();
     for (const auto& [name, examples] : start.splits) splits[name] = examples;
-    write({{"event", "start"}, {"file", start.program}, {"strategy", start.strategy}, {"replicas", start.replicas},
-           {"threads_per_replica", start.threads_per_replica}, {"batch", start.batch}, {"splits", splits},
-           start.epochs ? Object{"epochs", start.epochs} : Object{"steps", start.steps}, {"kernels_compiled", start.kernels_compiled},
-           {"kernels_from_cache", start.kernels_from_cache}, {"seconds", start.seconds}});
+    write({{"event", "start"},
+           {"file", start.program},
+           {"strategy", start.strategy},
+           {"replicas", start.replicas},
+           {"threads_per_replica", start.threads_per_replica},
+           {"batch", start.batch},
+           {"splits", splits},
+           start.epochs ? Object{"epochs", start.epochs} : Object{"steps", start.steps},
+           {"kernels_compiled", start.kernels_compiled},
+           {"kernels_from_cache", start.kernels_from_cache},
+           {"seconds", start.seconds}});
   }
   bool due(double seconds) const override { return seconds >= next_; }
   void step(const Position& position, std::span<const Value> values) override {
@@ -34,19 +41,34 @@ class Json final : public Progress {
   }
   void epoch(const Position& position, std::span<const Value> values) override { write(event("epoch", position, values)); }
   void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override {
-    write({{"event", "evaluation"}, {"split", split}, {"epoch", position.epoch}, {"total_step", position.total_step},
-           {"seconds", position.seconds}, {"reports", object_of(values)}});
+    write({{"event", "evaluation"},
+           {"split", split},
+           {"epoch", position.epoch},
+           {"total_step", position.total_step},
+           {"seconds", position.seconds},
+           {"reports", object_of(values)}});
   }
   void message(const std::string& text) override { write({{"event", "message"}, {"text", text}}); }
   void end(const End& end) override {
-    write({{"event", "end"}, {"interrupted", end.interrupted}, {"epochs", end.epochs}, {"steps", end.steps}, {"seconds", end.seconds},
-           {"examples_per_second", end.examples_per_second}, {"reports", object_of(end.values)}});
+    write({{"event", "end"},
+           {"interrupted", end.interrupted},
+           {"epochs", end.epochs},
+           {"steps", end.steps},
+           {"seconds", end.seconds},
+           {"examples_per_second", end.examples_per_second},
+           {"reports", object_of(end.values)}});
   }
 
  private:
   static Object event(const char* name, const Position& position, std::span<const Value> values) {
-    return {{"event", name}, {"epoch", position.epoch}, {"step", position.step}, {"steps", position.steps}, {"total_step", position.total_step},
-            {"seconds", position.seconds}, {"examples_per_second", position.examples_per_second}, {"reports", object_of(values)}};
+    return {{"event", name},
+            {"epoch", position.epoch},
+            {"step", position.step},
+            {"steps", position.steps},
+            {"total_step", position.total_step},
+            {"seconds", position.seconds},
+            {"examples_per_second", position.examples_per_second},
+            {"reports", object_of(values)}};
   }
 
   void write(const Object& object) { out_ << object.dump() << std::endl; }

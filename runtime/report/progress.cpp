@@ -19,10 +19,10 @@ std::string plural(int64_t n, const char* noun) { return fmt::format("{} {}{}", 
 std::string start_text(const Start& start) {
   std::string splits;
   for (const auto& [name, examples] : start.splits) splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", name, examples);
-  return fmt::format("{}: strategy {}, {} × {}, batch {}, {} ({} examples), {} from the cache and {} compiled in {}", start.program, start.strategy,
-                     plural(start.replicas, "replica"), plural(start.threads_per_replica, "thread"), start.batch,
-                     start.epochs ? plural(start.epochs, "epoch") : plural(start.steps, "step"), splits, plural(start.kernels_from_cache, "kernel"),
-                     start.kernels_compiled, duration_text(start.seconds));
+  return fmt::format("{}: strategy {}, {} × {}, batch {}, {} ({} examples), {} from the cache and {} compiled in {}", start.program,
+                     start.strategy, plural(start.replicas, "replica"), plural(start.threads_per_replica, "thread"), start.batch,
+                     start.epochs ? plural(start.epochs, "epoch") : plural(start.steps, "step"), splits,
+                     plural(start.kernels_from_cache, "kernel"), start.kernels_compiled, duration_text(start.seconds));
 }
 
 std::string epoch_text(const Position& position) {
@@ -39,7 +39,8 @@ void write_values(std::ostream& out, std::span<const Value> values) {
   for (size_t i = 0; i < values.size();) {
     const std::string split = values[i].first.substr(0, values[i].first.find('/') + 1);
     std::vector<Value> of_split;
-    for (; i < values.size() && values[i].first.starts_with(split); ++i) of_split.emplace_back(values[i].first.substr(split.size()), values[i].second);
+    for (; i < values.size() && values[i].first.starts_with(split); ++i)
+      of_split.emplace_back(values[i].first.substr(split.size()), values[i].second);
     out << fmt::format("{}: {}\n", split.substr(0, split.size() - 1), values_text(of_split));
   }
 }
@@ -52,11 +53,12 @@ class Plain : public Progress {
   bool due(double seconds) const override { return seconds >= next_; }
   void step(const Position& position, std::span<const Value> values) override {
     next_ = position.seconds + 5;
-    line(fmt::format("  {}, {}: {}{}{} examples/s, {} left", epoch_text(position), step_text(position), values_text(values), values.empty() ? "" : ", ",
-                     rate_text(position.examples_per_second), duration_text(position.seconds_left)));
+    line(fmt::format("  {}, {}: {}{}{} examples/s, {} left", epoch_text(position), step_text(position), values_text(values),
+                     values.empty() ? "" : ", ", rate_text(position.examples_per_second), duration_text(position.seconds_left)));
   }
   void epoch(const Position& position, std::span<const Value> values) override {
-    line(fmt::format("{}: {}{}{} examples/s", epoch_text(position), values_text(values), values.empty() ? "" : ", ", rate_text(position.examples_per_second)));
+    line(fmt::format("{}: {}{}{} examples/s", epoch_text(position), values_text(values), values.empty() ? "" : ", ",
+                     rate_text(position.examples_per_second)));
   }
   void evaluation(const std::string& split, const Position&, std::span<const Value> values) override {
     line(fmt::format("  {}: {}", split, values_text(values)));

@@ -64,7 +64,8 @@ class Phase {
     for (const plan::InputField& input : executor_.plan().entries[static_cast<size_t>(step_)].inputs) {
       const std::vector<data::Field>& fields = source.fields();
       size_t i = 0;
-      while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name)) ++i;
+      while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name))
+        ++i;
       assert(i < fields.size() && "every input is a field of every split");
       fields_.push_back(static_cast<int>(i));
     }
@@ -224,7 +225,8 @@ class Loop {
     outcome_.seconds = seconds_since(start_);
     outcome_.examples_per_second = training_ > 0 ? static_cast<double>(trained_) / training_ : 0;
     if (outcome_.interrupted) progress_.message(fmt::format("interrupted in epoch {} after step {}", position_.epoch, position_.step));
-    progress_.end({outcome_.interrupted, outcome_.epochs, outcome_.steps, outcome_.seconds, outcome_.examples_per_second, outcome_.reports});
+    progress_.end(
+        {outcome_.interrupted, outcome_.epochs, outcome_.steps, outcome_.seconds, outcome_.examples_per_second, outcome_.reports});
     return std::move(outcome_);
   }
 

@@ -10,8 +10,7 @@ constexpr int64_t kLine = 64;
 
 }  // namespace
 
-Storage::Storage(const plan::Plan& plan, Topology topology)
-    : plan_(plan), shared_(plan.shared_bytes), state_(plan.state_bytes) {
+Storage::Storage(const plan::Plan& plan, Topology topology) : plan_(plan), shared_(plan.shared_bytes), state_(plan.state_bytes) {
   for (int replica = 0; replica < topology.replicas; ++replica) {
     arenas_.emplace_back(plan.arena_bytes);
     inputs_.emplace_back(plan.input_bytes);

@@ -46,7 +46,8 @@ Trained trained(const std::string& strategy, const std::string& precision, int64
   size_t at = 0;
   for (int64_t step = 0; step < steps; ++step) {
     for (size_t i = 0; i < executable.plan.states.size(); ++i) {
-      if (executable.plan.states[i].role == plan::StateRole::metric) executor.set_scalar(static_cast<int>(i), executable.plan.states[i].identity);
+      if (executable.plan.states[i].role == plan::StateRole::metric)
+        executor.set_scalar(static_cast<int>(i), executable.plan.states[i].identity);
     }
     const size_t count = step % 10 == 7 ? 57 : step % 10 == 9 ? 5 : 128;
     executor.run(executor.find("train_step"), {source.get(), std::span(rows).subspan(at, count)}, fields);
@@ -60,7 +61,8 @@ Trained trained(const std::string& strategy, const std::string& precision, int64
     const bool wide = executable.plan.buffers[static_cast<size_t>(executable.plan.states[i].buffer)].dtype == DType::f64;
     REQUIRE(wide == (precision == "f64"));
     for (size_t k = 0; k < bytes.size() / (wide ? 8 : 4); ++k) {
-      result.weights.push_back(wide ? reinterpret_cast<const double*>(bytes.data())[k] : static_cast<double>(reinterpret_cast<const float*>(bytes.data())[k]));
+      result.weights.push_back(wide ? reinterpret_cast<const double*>(bytes.data())[k]
+                                    : static_cast<double>(reinterpret_cast<const float*>(bytes.data())[k]));
     }
   }
   result.rows = executor.rows_of_replicas();

@@ -77,9 +77,11 @@ class Serial {
   void run_team(int replica) {
     while (true) {
       bool waiting = false;
-      for (const int thread : order(topology_.threads_per_replica)) waiting |= run_worker(static_cast<size_t>(replica * topology_.threads_per_replica + thread));
+      for (const int thread : order(topology_.threads_per_replica))
+        waiting |= run_worker(static_cast<size_t>(replica * topology_.threads_per_replica + thread));
       if (!waiting) return;
-      for (int thread = 0; thread < topology_.threads_per_replica; ++thread) ++next_[static_cast<size_t>(replica * topology_.threads_per_replica + thread)];
+      for (int thread = 0; thread < topology_.threads_per_replica; ++thread)
+        ++next_[static_cast<size_t>(replica * topology_.threads_per_replica + thread)];
     }
   }
 
@@ -89,8 +91,10 @@ class Serial {
     for (size_t& at = next_[worker]; at < actions.size(); ++at) {
       const auto& what = actions[at].what;
       if (const auto* barrier = std::get_if<train::BarrierAction>(&what)) return barrier->scope == plan::BarrierScope::team;
-      if (const auto* kernel = std::get_if<train::KernelAction>(&what)) kernel->function(kernel->operands, kernel->extents, kernel->begin, kernel->end);
-      if (const auto* gemm = std::get_if<train::GemmAction>(&what)) gemm->gemm->run(gemm->a, gemm->b, gemm->c, gemm->part, gemm->parts, scratch_.data());
+      if (const auto* kernel = std::get_if<train::KernelAction>(&what))
+        kernel->function(kernel->operands, kernel->extents, kernel->begin, kernel->end);
+      if (const auto* gemm = std::get_if<train::GemmAction>(&what))
+        gemm->gemm->run(gemm->a, gemm->b, gemm->c, gemm->part, gemm->parts, scratch_.data());
       if (const auto* copy = std::get_if<train::CopyAction>(&what)) std::memcpy(copy->to, copy->from, copy->bytes);
       if (const auto* reduce = std::get_if<train::ReduceAction>(&what)) {
         collective_.reduce({reduce->op, reduce->dtype, {reduce->sources, reduce->count}, reduce->to, reduce->begin, reduce->end});
@@ -137,8 +141,7 @@ dataset Points {
   batch = 24
 }
 )";
-const std::string kPrograms[] = {
-    kData + R"(
+const std::string kPrograms[] = {kData + R"(
 model Net (x: f32[batch, 20]) -> f32[batch, 3] { x |> dense(70, activation = gelu) |> dropout(0.3) |> layer_norm() |> dense(130, activation = relu) |> dense(3) }
 train {
   model     = Net
@@ -148,7 +151,7 @@ train {
   optimizer = adam(1e-2)
   epochs    = 1
 )",
-    kData + R"(
+                                 kData + R"(
 model Net (x: f32[batch, 20]) -> f32[batch, 3] { x |> dense(40) |> batch_norm() |> relu() |> dense(3) }
 train {
   data   = Points

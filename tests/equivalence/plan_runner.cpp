@@ -13,13 +13,22 @@ namespace {
 template <class Visit>
 void with_type(DType dtype, Visit visit) {
   switch (dtype) {
-    case DType::f64: return visit(double{});
-    case DType::f32: return visit(float{});
-    case DType::i64: return visit(int64_t{});
-    case DType::i32: return visit(int32_t{});
-    case DType::i8: return visit(int8_t{});
-    case DType::u8: case DType::boolean: return visit(uint8_t{});
-    case DType::bf16: case DType::f16: FAIL("no plan holds " << name_of(dtype));
+    case DType::f64:
+      return visit(double{});
+    case DType::f32:
+      return visit(float{});
+    case DType::i64:
+      return visit(int64_t{});
+    case DType::i32:
+      return visit(int32_t{});
+    case DType::i8:
+      return visit(int8_t{});
+    case DType::u8:
+    case DType::boolean:
+      return visit(uint8_t{});
+    case DType::bf16:
+    case DType::f16:
+      FAIL("no plan holds " << name_of(dtype));
   }
 }
 
@@ -82,14 +91,16 @@ PlanRunner::PlanRunner(const graph::Graph& graph, int threads_per_replica) : gra
 int PlanRunner::state_of(const graph::Port& port) const {
   for (size_t i = 0; i < executable_.plan.states.size(); ++i) {
     const plan::StateEntry& state = executable_.plan.states[i];
-    const std::string& path = port.path.empty() ? (port.role == graph::Role::none ? graph_[port.value].name : std::string(graph::name_of(port.role))) : port.path;
+    const std::string& path =
+        port.path.empty() ? (port.role == graph::Role::none ? graph_[port.value].name : std::string(graph::name_of(port.role))) : port.path;
     if (state.path == path) return static_cast<int>(i);
   }
   FAIL("no state for `" << port.path << "`");
   return -1;
 }
 
-std::vector<graph::Array> PlanRunner::run(const std::string& name, const std::vector<graph::Array>& params, const std::map<std::string, int64_t>& dims) {
+std::vector<graph::Array> PlanRunner::run(const std::string& name, const std::vector<graph::Array>& params,
+                                          const std::map<std::string, int64_t>& dims) {
   const graph::Function& function = graph_[*graph_.find_function(name)];
   ArraySource source;
   std::vector<int> fields;

@@ -19,7 +19,8 @@ class PlanRunner {
   PlanRunner(const graph::Graph& graph, int threads_per_replica);
 
   /// As graph::interpret: global arrays for the function's parameters, in order; its results, in order.
-  std::vector<graph::Array> run(const std::string& function, const std::vector<graph::Array>& params, const std::map<std::string, int64_t>& dims);
+  std::vector<graph::Array> run(const std::string& function, const std::vector<graph::Array>& params,
+                                const std::map<std::string, int64_t>& dims);
 
   /// One run of an entry on these fields, all of as many rows; states stay as they are between runs.
   void run(const std::string& entry, const std::map<std::string, graph::Array>& fields);

@@ -44,14 +44,19 @@ class RandomGraph {
  private:
   int number(int below) { return static_cast<int>(random_() % static_cast<uint32_t>(below)); }
   /// Late values more often than early ones.
-  ValueId any() { return values_[std::max<size_t>(static_cast<size_t>(number(static_cast<int>(values_.size()))), static_cast<size_t>(number(static_cast<int>(values_.size()))))]; }
+  ValueId any() {
+    return values_[std::max<size_t>(static_cast<size_t>(number(static_cast<int>(values_.size()))),
+                                    static_cast<size_t>(number(static_cast<int>(values_.size()))))];
+  }
   Dims dims(ValueId value) { return graph[value].type.dims; }
   bool small(const Dims& dims) {
     int64_t elements = 1;
     for (const Dim& dim : dims) elements *= dim.constant().value_or(12);
     return elements <= 4000;
   }
-  void add(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs = {}) { values_.push_back(builder_->add(op, std::move(operands), std::move(attrs))); }
+  void add(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs = {}) {
+    values_.push_back(builder_->add(op, std::move(operands), std::move(attrs)));
+  }
 
   std::optional<ValueId> like(ValueId value) {
     std::vector<ValueId> found;
@@ -71,7 +76,9 @@ class RandomGraph {
         const char* names[] = {"tanh", "sigmoid", "negate", "abs", "sin", "cos", "erf"};
         return add(names[number(7)], {x});
       }
-      case 1: case 2: case 3: {
+      case 1:
+      case 2:
+      case 3: {
         const char* names[] = {"add", "subtract", "multiply", "maximum", "minimum"};
         const auto y = like(x);
         return add(names[number(5)], {x, y ? *y : x});
@@ -119,7 +126,8 @@ class RandomGraph {
           if (rank != 2 || right.size() != 2) continue;
           for (const bool ta : {false, true}) {
             for (const bool tb : {false, true}) {
-              if (number(3) == 0 && shape[ta ? 0 : 1] == right[tb ? 1 : 0]) return add("matmul", {x, y}, {{"transpose_a", ta}, {"transpose_b", tb}});
+              if (number(3) == 0 && shape[ta ? 0 : 1] == right[tb ? 1 : 0])
+                return add("matmul", {x, y}, {{"transpose_a", ta}, {"transpose_b", tb}});
             }
           }
         }
@@ -204,7 +212,8 @@ TEST_CASE("random graphs mean the same as plans on any number of replicas") {
     const graph::Graph whole = RandomGraph(seed).graph;
     REQUIRE(graph::verify(whole, ops::table()) == "");
     for (const int64_t n : {int64_t{1}, int64_t{2 + seed % 3}}) {
-      const graph::Graph asked = transform::test::under(whole, {{n}, {Placement::split(0)}, {Placement::broadcast()}, {Placement::broadcast()}, {Placement::broadcast()}});
+      const graph::Graph asked = transform::test::under(
+          whole, {{n}, {Placement::split(0)}, {Placement::broadcast()}, {Placement::broadcast()}, {Placement::broadcast()}});
       CAPTURE(seed, n);
       const graph::Graph replicated = transform::test::after(asked, {"simplify", "place", "bucket"});
       if (!transform::make_plan(replicated, ops::table())) continue;  // an all-gather, say, has no plan yet

@@ -119,7 +119,9 @@ void check_equivalence(const std::string& program, const std::string& precision,
     const graph::Graph graph = replicated(program, mirrored(replicas), precision);
     const Trained many = trained(graph, 1, steps);
     CHECK(relative(one.weights, many.weights) < tolerance);
-    for (int step = 0; step < steps; ++step) CHECK(std::abs(one.losses[static_cast<size_t>(step)] - many.losses[static_cast<size_t>(step)]) <= tolerance * std::abs(one.losses[static_cast<size_t>(step)]));
+    for (int step = 0; step < steps; ++step)
+      CHECK(std::abs(one.losses[static_cast<size_t>(step)] - many.losses[static_cast<size_t>(step)]) <=
+            tolerance * std::abs(one.losses[static_cast<size_t>(step)]));
     // The replicas together worked on one device's rows, each on its share.
     int64_t rows = 0;
     for (const int64_t own : many.rows) rows += own;
@@ -176,7 +178,11 @@ TEST_CASE("plans agree with the interpreter of their graphs") {
     planned.run("train_report", {});
     int compared = 0;
     for (const plan::StateEntry& state : planned.plan().states) {
-      const auto role = graph::parse_role(state.role == plan::StateRole::weight ? "weight" : state.role == plan::StateRole::optimizer ? "optimizer" : state.role == plan::StateRole::metric ? "metric" : state.role == plan::StateRole::report ? "report" : "");
+      const auto role = graph::parse_role(state.role == plan::StateRole::weight      ? "weight"
+                                          : state.role == plan::StateRole::optimizer ? "optimizer"
+                                          : state.role == plan::StateRole::metric    ? "metric"
+                                          : state.role == plan::StateRole::report    ? "report"
+                                                                                     : "");
       if (!role) continue;
       CAPTURE(state.path);
       CHECK(relative(interpreted.at(*role, state.path).data, planned.state(state.role, state.path).data) < 1e-10);

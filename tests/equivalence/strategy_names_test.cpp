@@ -51,9 +51,11 @@ TEST_CASE("the library's strategies under other names give byte-identical plans"
   for (std::sregex_iterator at(library.begin(), library.end(), declaration), end; at != end; ++at) names.push_back((*at)[2]);
   REQUIRE(names.size() >= 8);
   std::string renamed = library;
-  for (size_t i = 0; i < names.size(); ++i) renamed = std::regex_replace(renamed, std::regex("\\b" + names[i] + "\\b"), "way_" + std::to_string(i));
+  for (size_t i = 0; i < names.size(); ++i)
+    renamed = std::regex_replace(renamed, std::regex("\\b" + names[i] + "\\b"), "way_" + std::to_string(i));
   Library other;
-  for (const driver::StdlibFile& file : driver::stdlib_files()) add_file(other, file.name, file.name == "strategies.dtl" ? renamed : std::string(file.text));
+  for (const driver::StdlibFile& file : driver::stdlib_files())
+    add_file(other, file.name, file.name == "strategies.dtl" ? renamed : std::string(file.text));
   int planned = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     CAPTURE(names[i]);

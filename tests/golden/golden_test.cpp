@@ -166,7 +166,8 @@ TEST_CASE("golden cases") {
     if (extension == ".dtl" || extension == ".graph") files.push_back(entry.path().string().substr(2));
     if (extension == ".out") {
       INFO("an expectation without its case: " << entry.path().string());
-      CHECK((fs::exists(fs::path(entry.path()).replace_extension(".dtl")) || fs::exists(fs::path(entry.path()).replace_extension(".graph"))));
+      CHECK(
+          (fs::exists(fs::path(entry.path()).replace_extension(".dtl")) || fs::exists(fs::path(entry.path()).replace_extension(".graph"))));
     }
   }
   std::sort(files.begin(), files.end());

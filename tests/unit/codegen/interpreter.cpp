@@ -84,14 +84,8 @@ Value converted(DType from, DType to, Value x) {
 
 /// The functions of one argument: of a float, and of anything else.
 const std::map<Scalar, Value (*)(double x, int64_t i)> kUnary = {
-    {Scalar::negate,
-     [](double x, int64_t i) -> Value {
-       return {-x, wrapping(Scalar::subtract, 0, i)};
-     }},
-    {Scalar::abs,
-     [](double x, int64_t i) -> Value {
-       return {std::fabs(x), i < 0 ? wrapping(Scalar::subtract, 0, i) : i};
-     }},
+    {Scalar::negate, [](double x, int64_t i) -> Value { return {-x, wrapping(Scalar::subtract, 0, i)}; }},
+    {Scalar::abs, [](double x, int64_t i) -> Value { return {std::fabs(x), i < 0 ? wrapping(Scalar::subtract, 0, i) : i}; }},
     {Scalar::exp, [](double x, int64_t) -> Value { return {std::exp(x)}; }},
     {Scalar::log, [](double x, int64_t) -> Value { return {std::log(x)}; }},
     {Scalar::log1p, [](double x, int64_t) -> Value { return {std::log1p(x)}; }},
@@ -109,14 +103,8 @@ const std::map<Scalar, Value (*)(double x, int64_t i)> kUnary = {
      [](double x, int64_t i) -> Value {
        return {std::isnan(x) ? x : x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0, i > 0 ? 1 : i < 0 ? -1 : 0};
      }},
-    {Scalar::logical_not,
-     [](double, int64_t i) -> Value {
-       return {0, i == 0};
-     }},
-    {Scalar::is_nan,
-     [](double x, int64_t) -> Value {
-       return {0, std::isnan(x)};
-     }},
+    {Scalar::logical_not, [](double, int64_t i) -> Value { return {0, i == 0}; }},
+    {Scalar::is_nan, [](double x, int64_t) -> Value { return {0, std::isnan(x)}; }},
 };
 
 double rest(double x, double y) {
@@ -132,60 +120,24 @@ struct Pair {
   bool real() const { return is_float(dtype); }
 };
 const std::map<Scalar, Value (*)(const Pair&)> kBinary = {
-    {Scalar::add,
-     [](const Pair& p) -> Value {
-       return {p.x + p.y, wrapping(Scalar::add, p.i, p.j)};
-     }},
-    {Scalar::subtract,
-     [](const Pair& p) -> Value {
-       return {p.x - p.y, wrapping(Scalar::subtract, p.i, p.j)};
-     }},
-    {Scalar::multiply,
-     [](const Pair& p) -> Value {
-       return {p.x * p.y, wrapping(Scalar::multiply, p.i, p.j)};
-     }},
+    {Scalar::add, [](const Pair& p) -> Value { return {p.x + p.y, wrapping(Scalar::add, p.i, p.j)}; }},
+    {Scalar::subtract, [](const Pair& p) -> Value { return {p.x - p.y, wrapping(Scalar::subtract, p.i, p.j)}; }},
+    {Scalar::multiply, [](const Pair& p) -> Value { return {p.x * p.y, wrapping(Scalar::multiply, p.i, p.j)}; }},
     {Scalar::divide, [](const Pair& p) -> Value { return {p.x / p.y}; }},
     {Scalar::power, [](const Pair& p) -> Value { return {std::pow(p.x, p.y)}; }},
-    {Scalar::maximum,
-     [](const Pair& p) -> Value {
-       return {larger(p.x, p.y), std::max(p.i, p.j)};
-     }},
-    {Scalar::minimum,
-     [](const Pair& p) -> Value {
-       return {smaller(p.x, p.y), std::min(p.i, p.j)};
-     }},
-    {Scalar::mod,
-     [](const Pair& p) -> Value {
-       return {rest(p.x, p.y), rest(p.i, p.j)};
-     }},
+    {Scalar::maximum, [](const Pair& p) -> Value { return {larger(p.x, p.y), std::max(p.i, p.j)}; }},
+    {Scalar::minimum, [](const Pair& p) -> Value { return {smaller(p.x, p.y), std::min(p.i, p.j)}; }},
+    {Scalar::mod, [](const Pair& p) -> Value { return {rest(p.x, p.y), rest(p.i, p.j)}; }},
     {Scalar::floor_div,  // the quotient is rounded before its floor is taken
      [](const Pair& p) -> Value {
        return {std::floor(p.dtype == DType::f32 ? static_cast<float>(p.x / p.y) : p.x / p.y), floor_div(p.i, p.j)};
      }},
-    {Scalar::logical_and,
-     [](const Pair& p) -> Value {
-       return {0, p.i & p.j};
-     }},
-    {Scalar::logical_or,
-     [](const Pair& p) -> Value {
-       return {0, p.i | p.j};
-     }},
-    {Scalar::equal,
-     [](const Pair& p) -> Value {
-       return {0, p.real() ? p.x == p.y : p.i == p.j};
-     }},
-    {Scalar::not_equal,
-     [](const Pair& p) -> Value {
-       return {0, p.real() ? p.x != p.y : p.i != p.j};
-     }},
-    {Scalar::less,
-     [](const Pair& p) -> Value {
-       return {0, p.real() ? p.x < p.y : p.i < p.j};
-     }},
-    {Scalar::less_equal,
-     [](const Pair& p) -> Value {
-       return {0, p.real() ? p.x <= p.y : p.i <= p.j};
-     }},
+    {Scalar::logical_and, [](const Pair& p) -> Value { return {0, p.i & p.j}; }},
+    {Scalar::logical_or, [](const Pair& p) -> Value { return {0, p.i | p.j}; }},
+    {Scalar::equal, [](const Pair& p) -> Value { return {0, p.real() ? p.x == p.y : p.i == p.j}; }},
+    {Scalar::not_equal, [](const Pair& p) -> Value { return {0, p.real() ? p.x != p.y : p.i != p.j}; }},
+    {Scalar::less, [](const Pair& p) -> Value { return {0, p.real() ? p.x < p.y : p.i < p.j}; }},
+    {Scalar::less_equal, [](const Pair& p) -> Value { return {0, p.real() ? p.x <= p.y : p.i <= p.j}; }},
 };
 
 // ---- loops

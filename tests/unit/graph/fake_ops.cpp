@@ -129,23 +129,28 @@ std::vector<OpRecord> records() {
   const auto no_infer = [](Operands, const Attrs&) -> Inferred { return Unexpected{InferError{"decided by the function"}}; };
   std::vector<OpRecord> all;
   const auto add = [&](Signature signature, Axes axes, Infer infer, Evaluate evaluate, PlacementRule placements) {
-    all.push_back({std::move(signature), std::move(axes), std::move(infer), std::move(evaluate), Gradient{Zero{}}, std::move(placements), no_lower(),
-                   std::vector<Sample>{}});
+    all.push_back({std::move(signature), std::move(axes), std::move(infer), std::move(evaluate), Gradient{Zero{}}, std::move(placements),
+                   no_lower(), std::vector<Sample>{}});
   };
   add({"constant", {}, {{"value", AttrKind::number}, {"dtype", AttrKind::dtype}, {"shape", AttrKind::dims}}, 1, ""}, no_axes(), of_shape,
       local([](const EvaluateContext& context, const Attrs& attrs, Arrays) {
         const auto& shape = context.result_shapes[0];
-        return std::vector<Array>{{attrs.get<DType>("dtype"), shape, std::vector<double>(static_cast<size_t>(elements(shape)), attrs.get<double>("value"))}};
+        return std::vector<Array>{
+            {attrs.get<DType>("dtype"), shape, std::vector<double>(static_cast<size_t>(elements(shape)), attrs.get<double>("value"))}};
       }),
       rule(Linear::none));
   add({"index", {}, {{"shape", AttrKind::dims}}, 1, ""}, axes("-> ..."), of_shape, local(evaluate_index), rule(Linear::none));
-  add({"negate", {"x"}, {}, 1, ""}, axes("... -> ..."), same_as_first, elementwise([](double a, double) { return -a; }), rule(Linear::joint));
-  add({"add", {"a", "b"}, {}, 1, ""}, axes("..., ... -> ..."), same_as_first, elementwise([](double a, double b) { return a + b; }), rule(Linear::joint));
+  add({"negate", {"x"}, {}, 1, ""}, axes("... -> ..."), same_as_first, elementwise([](double a, double) { return -a; }),
+      rule(Linear::joint));
+  add({"add", {"a", "b"}, {}, 1, ""}, axes("..., ... -> ..."), same_as_first, elementwise([](double a, double b) { return a + b; }),
+      rule(Linear::joint));
   add({"multiply", {"a", "b"}, {}, 1, ""}, axes("..., ... -> ..."), same_as_first, elementwise([](double a, double b) { return a * b; }),
       rule(Linear::each));
-  add({"sum", {"x"}, {{"axis", AttrKind::integer}}, 1, ""}, {sum_axes, {}, [](const Attrs&) { return ReduceOp::sum; }}, sum_type, local(evaluate_sum),
-      rule(Linear::joint));
-  add({"halves", {"x"}, {}, 2, ""}, axes("... -> ..., ..."), [](Operands operands, const Attrs&) -> Inferred { return Types{operands[0], operands[0]}; },
+  add({"sum", {"x"}, {{"axis", AttrKind::integer}}, 1, ""}, {sum_axes, {}, [](const Attrs&) { return ReduceOp::sum; }}, sum_type,
+      local(evaluate_sum), rule(Linear::joint));
+  add(
+      {"halves", {"x"}, {}, 2, ""}, axes("... -> ..., ..."),
+      [](Operands operands, const Attrs&) -> Inferred { return Types{operands[0], operands[0]}; },
       local([](const EvaluateContext&, const Attrs&, Arrays operands) {
         Array half = operands[0];
         for (double& x : half.data) x /= 2;
@@ -153,11 +158,12 @@ std::vector<OpRecord> records() {
       }),
       rule(Linear::none));
   add({"share", {"x"}, {}, 1, ""}, no_axes(), share_type,
-      local([](const EvaluateContext&, const Attrs&, Arrays operands) { return std::vector<Array>{operands[0]}; }), {Linear::none, share_rows});
-  add({"all_reduce", {"x..."}, {{"op", AttrKind::reduce_op}, {"axis", AttrKind::integer}}, -1, ""}, no_axes(), copy_all, collective(evaluate_all_reduce),
-      {Linear::none, all_reduce_rows});
-  add({"all_gather", {"x"}, {{"axis", AttrKind::integer}, {"dim", AttrKind::integer}}, 1, ""}, no_axes(), copy_all, collective(evaluate_all_gather),
-      {Linear::none, all_gather_rows});
+      local([](const EvaluateContext&, const Attrs&, Arrays operands) { return std::vector<Array>{operands[0]}; }),
+      {Linear::none, share_rows});
+  add({"all_reduce", {"x..."}, {{"op", AttrKind::reduce_op}, {"axis", AttrKind::integer}}, -1, ""}, no_axes(), copy_all,
+      collective(evaluate_all_reduce), {Linear::none, all_reduce_rows});
+  add({"all_gather", {"x"}, {{"axis", AttrKind::integer}, {"dim", AttrKind::integer}}, 1, ""}, no_axes(), copy_all,
+      collective(evaluate_all_gather), {Linear::none, all_gather_rows});
   add({"call", {"x..."}, {{"function", AttrKind::text}}, -1, ""}, no_axes(), no_infer, Evaluate{}, rule(Linear::none));
   add({"mystery", {"x"}, {{"flag", AttrKind::boolean, true}}, 1, ""}, no_axes(), same_as_first, Evaluate{}, rule(Linear::none));
   return all;

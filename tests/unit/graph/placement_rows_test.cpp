@@ -70,19 +70,21 @@ TEST_CASE("a product of matrices has exactly five rows of its own") {
   for (const PlacementRow& row : placement_rows(record, {operands, results, attrs, 0})) {
     texts.push_back(row.operands[0].str() + ", " + row.operands[1].str() + " -> " + row.results[0].str());
   }
-  CHECK(texts == std::vector<std::string>{
-                     "split(0), broadcast -> split(0)", "split(1), split(0) -> partial(sum)", "broadcast, split(1) -> split(1)",
-                     "partial(sum), broadcast -> partial(sum)", "broadcast, partial(sum) -> partial(sum)", "broadcast, broadcast -> broadcast",
-                     "varying, broadcast -> varying", "broadcast, varying -> varying", "varying, varying -> varying"});
+  CHECK(texts == std::vector<std::string>{"split(0), broadcast -> split(0)", "split(1), split(0) -> partial(sum)",
+                                          "broadcast, split(1) -> split(1)", "partial(sum), broadcast -> partial(sum)",
+                                          "broadcast, partial(sum) -> partial(sum)", "broadcast, broadcast -> broadcast",
+                                          "varying, broadcast -> varying", "broadcast, varying -> varying", "varying, varying -> varying"});
 }
 
 TEST_CASE("rows from letters, linearity and varying operands") {
   using Rows = std::vector<std::string>;
-  CHECK(rows("add", {kMatrix, kMatrix}) ==
-        Rows{"split(0) split(0) -> split(0)", "split(1) split(1) -> split(1)", "partial(sum) partial(sum) -> partial(sum)",
-             "broadcast broadcast -> broadcast", "varying broadcast -> varying", "broadcast varying -> varying", "varying varying -> varying"});
-  CHECK(rows("sum", {kMatrix}, {{"axis", int64_t{0}}}) == Rows{"split(0) -> partial(sum)", "split(1) -> split(0)", "partial(sum) -> partial(sum)",
-                                                               "broadcast -> broadcast", "varying -> varying"});
+  CHECK(rows("add", {kMatrix, kMatrix}) == Rows{"split(0) split(0) -> split(0)", "split(1) split(1) -> split(1)",
+                                                "partial(sum) partial(sum) -> partial(sum)", "broadcast broadcast -> broadcast",
+                                                "varying broadcast -> varying", "broadcast varying -> varying",
+                                                "varying varying -> varying"});
+  CHECK(rows("sum", {kMatrix}, {{"axis", int64_t{0}}}) == Rows{"split(0) -> partial(sum)", "split(1) -> split(0)",
+                                                               "partial(sum) -> partial(sum)", "broadcast -> broadcast",
+                                                               "varying -> varying"});
   CHECK(rows("index", {}, {{"shape", types::Dims{2, 3}}}) == Rows{"-> split(0)", "-> split(1)", "-> broadcast"});
   CHECK(rows("constant", {}, {{"value", 0.0}, {"dtype", DType::f64}, {"shape", types::Dims{}}}) == Rows{"-> broadcast"});
 }
@@ -90,7 +92,8 @@ TEST_CASE("rows from letters, linearity and varying operands") {
 TEST_CASE("what names a share can only be varying") {
   using Rows = std::vector<std::string>;
   CHECK(rows("share", {kMatrix}) == Rows{"split(0) -> varying", "varying -> varying"});
-  CHECK(rows("constant", {}, {{"value", 0.0}, {"dtype", DType::f64}, {"shape", types::Dims{Dim::symbol("batch/share")}}}) == Rows{"-> varying"});
+  CHECK(rows("constant", {}, {{"value", 0.0}, {"dtype", DType::f64}, {"shape", types::Dims{Dim::symbol("batch/share")}}}) ==
+        Rows{"-> varying"});
   CHECK(names_share({DType::f64, {Dim::symbol("batch/share") * 2}}));
   CHECK_FALSE(names_share(kMatrix));
 }

@@ -115,8 +115,9 @@ TEST_CASE("texts that are no graphs say where and why") {
   CHECK(error_of("strategy {batch = 1}") == "line 1: `batch` of the strategy is of another kind");
   CHECK(error_of("mesh data = 0") == "line 1: a mesh axis has at least one member");
   CHECK(error_of("func f(%a: f64[] {wait}) { return }") == "line 1: expected a role such as `weight`");
-  for (const char* text : {"func", "func f", "func f(", "func f() {", "func f() { return", "func f() { return %", "x", "\"", "func f() { in return }",
-                           "func f() { %a: f64[] = constant() {value} return }", "bounds batch", "func f(%: f64[]) { return }"}) {
+  for (const char* text :
+       {"func", "func f", "func f(", "func f() {", "func f() { return", "func f() { return %", "x", "\"", "func f() { in return }",
+        "func f() { %a: f64[] = constant() {value} return }", "bounds batch", "func f(%: f64[]) { return }"}) {
     CAPTURE(text);
     CHECK_FALSE(error_of(text).empty());
   }
@@ -179,7 +180,8 @@ TEST_CASE("a rewriter copies, replaces and drops") {
 }
 
 TEST_CASE("liveness and uses") {
-  const auto graph = parse("func f(%x: f64[]) { %a: f64[] = negate(%x) %b: f64[] = negate(%x) %c: f64[] = add(%b, %b) return %c, %x }", fake_ops());
+  const auto graph =
+      parse("func f(%x: f64[]) { %a: f64[] = negate(%x) %b: f64[] = negate(%x) %c: f64[] = add(%b, %b) return %c, %x }", fake_ops());
   REQUIRE(graph);
   CHECK(live_nodes(*graph, {0}) == std::vector<bool>{false, true, true});
   CHECK(use_counts(*graph, {0}) == std::vector<int>{3, 0, 2, 1});

@@ -26,14 +26,16 @@ std::string placed(std::string_view body) { return broken("mesh data = 2\nfunc f
 
 TEST_CASE("types must be what infer says") {
   CHECK(broken("func f(%x: f64[2]) { %a: f64[3] = negate(%x) return %a }") == "function `f`: `%a` is f64[2] by infer, not f64[3]");
-  CHECK(broken("func f(%x: f64[2], %y: f64[3]) { %a: f64[2] = add(%x, %y) return %a }") == "function `f`: `add` does not type: operands differ");
+  CHECK(broken("func f(%x: f64[2], %y: f64[3]) { %a: f64[2] = add(%x, %y) return %a }") ==
+        "function `f`: `add` does not type: operands differ");
   CHECK(broken("func f(%x: f64[2]) { %a: f64[2] = halves(%x) return }") == "function `f`: `halves` gives 2 results, not 1");
 }
 
 TEST_CASE("nodes fit their signatures") {
   CHECK(broken("func f(%x: f64[2]) { %a: f64[2] = add(%x) return }") == "function `f`: `add` takes 2 operands, not 1");
   CHECK(broken("func f(%x: f64[2]) { %a: f64[] = sum(%x) return }") == "function `f`: `sum` needs attribute `axis`");
-  CHECK(broken("func f(%x: f64[2]) { %a: f64[] = sum(%x) {axis = 0.0} return }") == "function `f`: attribute `axis` of `sum` is of another kind");
+  CHECK(broken("func f(%x: f64[2]) { %a: f64[] = sum(%x) {axis = 0.0} return }") ==
+        "function `f`: attribute `axis` of `sum` is of another kind");
   CHECK(broken("func f(%x: f64[2]) { %a: f64[2] = negate(%x) {axis = 0} return }") == "function `f`: `negate` has no attribute `axis`");
   CHECK(broken("func f(%x: f64[2]) { %a: f64[2] = mystery(%x) {flag = true} return }").empty());
 }
@@ -50,7 +52,8 @@ TEST_CASE("ports keep their roles") {
   CHECK(broken("func f(%w: f64[2] {weight \"w\"}) { %s: f64[] = sum(%w) {axis = 0} return %s {weight \"w\"} }") ==
         "function `f`: weight `w` is f64[2], its next value f64[]");
   CHECK(broken("func f(%m: f64[] {metric \"m\"}) { return %m {report \"x\"} }").empty());
-  CHECK(broken("func f(%x: f64[3] {input \"x\"}) { return }") == "function `f`: input `x` is f64[3], but its first dimension must be `batch`");
+  CHECK(broken("func f(%x: f64[3] {input \"x\"}) { return }") ==
+        "function `f`: input `x` is f64[3], but its first dimension must be `batch`");
   CHECK(broken("func f(%n: f64[] {seed}) { return }") == "function `f`: parameter seed is i64[], not f64[]");
   CHECK(broken("func f(%a: f64[] {state \"s\"}, %b: f64[] {state \"s\"}) { return %a {state \"s\"} }") ==
         "function `f`: two parameters are state `s`");
@@ -61,7 +64,8 @@ TEST_CASE("placements follow a row of each op") {
   CHECK(placed("(%x: f64[4] @ split(0)) { %a: f64[4] @ split(0) = negate(%x) return %a }").empty());
   CHECK(placed("(%x: f64[4] @ split(0)) { %a: f64[4] @ broadcast = negate(%x) return %a }") ==
         "function `f`: no placement row of `negate` along mesh axis data takes (%x @ split(0)) to broadcast");
-  CHECK(placed("(%x: f64[4] @ split(0)) { %a: f64[4] = negate(%x) return %a }") == "function `f`: `%a` has 0 placements on a mesh of 1 axes");
+  CHECK(placed("(%x: f64[4] @ split(0)) { %a: f64[4] = negate(%x) return %a }") ==
+        "function `f`: `%a` has 0 placements on a mesh of 1 axes");
   CHECK(placed("(%x: f64[4] @ split(1)) { return %x }") == "function `f`: `%x` is f64[4], and has no dimension 1 to split");
   CHECK(placed("(%x: f64[4] @ broadcast) { %a: f64[4] @ broadcast = all_reduce(%x) {axis = 0, op = sum} return %a }") != "");
   CHECK(placed("(%x: f64[4] @ partial(max)) { %a: f64[4] @ broadcast = all_reduce(%x) {axis = 0, op = sum} return %a }") != "");
@@ -69,8 +73,9 @@ TEST_CASE("placements follow a row of each op") {
 
 TEST_CASE("a collective on one axis leaves the others alone") {
   const auto on = [](std::string_view result) {
-    return broken("mesh data = 2, model = 2\nfunc f(%x: f64[4] @ (partial(sum), split(0)), %y: f64[] @ (partial(sum), broadcast)) {\n%a: f64[4] @ " +
-                  std::string(result) + ", %b: f64[] @ (broadcast, broadcast) = all_reduce(%x, %y) {axis = 0, op = sum} return %a }");
+    return broken(
+        "mesh data = 2, model = 2\nfunc f(%x: f64[4] @ (partial(sum), split(0)), %y: f64[] @ (partial(sum), broadcast)) {\n%a: f64[4] @ " +
+        std::string(result) + ", %b: f64[] @ (broadcast, broadcast) = all_reduce(%x, %y) {axis = 0, op = sum} return %a }");
   };
   CHECK(on("(broadcast, split(0))").empty());
   CHECK(on("(broadcast, broadcast)") != "");

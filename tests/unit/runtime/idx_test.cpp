@@ -73,7 +73,9 @@ TEST_CASE("idx: plain and gzip files hold the same examples") {
   const Folder folder;
   const std::string images = bytes_file({5, 2, 3}, 30), labels = bytes_file({5}, 5);
   for (const bool zip : {false, true}) {
-    const auto write = [&](const std::string& name, const std::string& bytes) { return zip ? folder.zipped(name, bytes) : folder.plain(name, bytes); };
+    const auto write = [&](const std::string& name, const std::string& bytes) {
+      return zip ? folder.zipped(name, bytes) : folder.plain(name, bytes);
+    };
     IdxFiles files;
     const auto source = idx(files, write("images", images), write("labels", labels));
     source->finish();

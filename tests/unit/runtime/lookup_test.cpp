@@ -41,7 +41,8 @@ TEST_CASE("look-up: the fault lists the places tried") {
   CHECK(fault.code() == 5002);
   CHECK(fault.arguments() == std::vector<std::string>{"none.idx", "`d1`, `d2`, this folder, `e1` (DTL_DATA), `e2` (DTL_DATA)"});
   CHECK(fault_of("none.idx", {{}, "programs", ""}).arguments()[1] == "`programs`");
-  CHECK(fault_of("/none/x.idx", {{"d1"}, "", ""}).arguments() == std::vector<std::string>{"/none/x.idx", "nowhere else, as the name is absolute"});
+  CHECK(fault_of("/none/x.idx", {{"d1"}, "", ""}).arguments() ==
+        std::vector<std::string>{"/none/x.idx", "nowhere else, as the name is absolute"});
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ void evaluate_rows(void* const* operands, const int64_t* extents, int64_t, int64
 }
 
 void divide(void* const* operands, const int64_t*, int64_t, int64_t) {
-  *static_cast<float*>(operands[2]) = static_cast<float>(*static_cast<const double*>(operands[0]) / *static_cast<const double*>(operands[1]));
+  *static_cast<float*>(operands[2]) =
+      static_cast<float>(*static_cast<const double*>(operands[0]) / *static_cast<const double*>(operands[1]));
 }
 
 /// One replica; `train_step` and `eval_step` read the field `x`.
@@ -123,7 +124,9 @@ class Recorder : public report::Progress {
     if (on_step) on_step();
   }
   void epoch(const Position& position, std::span<const Value> values) override { add("epoch", position, values); }
-  void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override { add(split, position, values); }
+  void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override {
+    add(split, position, values);
+  }
   void message(const std::string& text) override { events.push_back(text); }
   void end(const report::End& end) override { events.push_back(end.interrupted ? "end, interrupted" : "end"); }
 
@@ -163,8 +166,8 @@ TEST_CASE("loop: epochs, evaluations and their reports come in order") {
   Recorder progress;
   const Outcome outcome = train(executor, job, progress);
   // Every mean is over a whole split, the short batches 10 = 4 + 4 + 2 included, and starts anew.
-  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 12", "epoch 2.3/3 loss 4.5", "validation 2.3/3 loss 12",
-                                                    "test 2.3/3 loss 101", "end"});
+  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 12", "epoch 2.3/3 loss 4.5",
+                                                    "validation 2.3/3 loss 12", "test 2.3/3 loss 101", "end"});
   CHECK(outcome.epochs == 2);
   CHECK(outcome.steps == 6);
   CHECK_FALSE(outcome.interrupted);
@@ -204,7 +207,8 @@ TEST_CASE("loop: steps may be what is limited") {
   const Outcome outcome = train(executor, job, progress);
   CHECK(outcome.steps == 4);
   CHECK(outcome.epochs == 1);
-  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 3", "epoch 2.1/1 loss 1.5", "validation 2.1/1 loss 3", "end"});
+  CHECK(progress.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 3", "epoch 2.1/1 loss 1.5",
+                                                    "validation 2.1/1 loss 3", "end"});
 }
 
 TEST_CASE("loop: fields are found by name, or by position where they have none") {
@@ -239,7 +243,8 @@ TEST_CASE("loop: without an eval_step the run says what is not evaluated") {
   job.epochs = 1;
   Recorder progress;
   train(executor, job, progress);
-  CHECK(progress.events == std::vector<std::string>{"not evaluated, for want of a `loss` or `metrics`: test", "epoch 1.1/1 loss 1.5", "end"});
+  CHECK(progress.events ==
+        std::vector<std::string>{"not evaluated, for want of a `loss` or `metrics`: test", "epoch 1.1/1 loss 1.5", "end"});
 }
 
 TEST_CASE("loop: a step is reported when it is due, the epoch's last one by the epoch") {

@@ -25,7 +25,8 @@ std::vector<int64_t> first(int64_t n) {
 }
 
 std::shared_ptr<Source> three_fields(uint64_t seed) {
-  return synthetic(1000, seed, {{"x", Generator::normal, 0, 1, {5}}, {"u", Generator::uniform, 0, 1, {}}, {"label", Generator::integers, -2, 3, {}}});
+  return synthetic(1000, seed,
+                   {{"x", Generator::normal, 0, 1, {5}}, {"u", Generator::uniform, 0, 1, {}}, {"label", Generator::integers, -2, 3, {}}});
 }
 
 TEST_CASE("synthetic: a row is a function of seed, field and index") {

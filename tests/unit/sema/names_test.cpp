@@ -16,8 +16,10 @@ TEST_CASE("an unknown name offers the nearest one, of file, body and library") {
 }
 
 TEST_CASE("every unknown name of a file is told once, in unused declarations too") {
-  const auto checked = check(program_of({.before = "fn unused (a: float) -> float { a + missing_one }\nstrategy S = mirorred(replicas = 2)\n",
-                                         .model = "x |> dense(units)", .loss = "mean(missing_two)"}));
+  const auto checked =
+      check(program_of({.before = "fn unused (a: float) -> float { a + missing_one }\nstrategy S = mirorred(replicas = 2)\n",
+                        .model = "x |> dense(units)",
+                        .loss = "mean(missing_two)"}));
   CHECK(checked->symbols() == "unknown_name unknown_name unknown_name unknown_name");
 }
 

@@ -53,7 +53,8 @@ inline std::optional<sema::SplitInfo> open_fake(const sema::SourceSpec& spec, so
       info = {60'000, {{"", DType::u8, {28, 28}}, {"", DType::u8, {}}}};
     } else if (stage.function == "synthetic") {
       info.examples = stage.integers.at("examples");
-      for (const auto& field : stage.fields) info.fields.push_back({field.name, field.generator == "integers" ? DType::i64 : DType::f32, field.shape});
+      for (const auto& field : stage.fields)
+        info.fields.push_back({field.name, field.generator == "integers" ? DType::i64 : DType::f32, field.shape});
     } else if (stage.function == "take") {
       info.examples = std::min(info.examples, stage.integers.at("count"));
     } else {
@@ -136,7 +137,8 @@ train {
   data   = Points
   epochs = 1
   step (x, y) {
-)" + body + "\n  }\n}\n";
+)" + body +
+         "\n  }\n}\n";
 }
 
 /// The step that most tests of a step start with.

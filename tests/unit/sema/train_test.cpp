@@ -57,7 +57,8 @@ TEST_CASE("custom_step checks, and has no evaluation") {
 }
 
 TEST_CASE("what the command line sets wins, and is checked") {
-  const auto checked = check(example("fashion_mlp.dtl"), {.sets = {{"epochs", "1"}, {"Fashion.batch", "64"}, {"seed", "7"}}, .strategy = "Alone"});
+  const auto checked =
+      check(example("fashion_mlp.dtl"), {.sets = {{"epochs", "1"}, {"Fashion.batch", "64"}, {"seed", "7"}}, .strategy = "Alone"});
   INFO(checked->rendered());
   REQUIRE(checked->program);
   CHECK(checked->program->epochs == 1);
@@ -128,7 +129,9 @@ TEST_CASE("strategies") {
   CHECK(zero->symbols() == "no_devices");
   CHECK(zero->at(zero->first().range) == "mirrored(replicas = n)");
   // What is not chosen need not be followed.
-  CHECK(check("strategy Later () {\n mesh = { data = 2 }\n batch = split(data)\n optimizer = local\n}\n" + program_of({}))->symbols().empty());
+  CHECK(check("strategy Later () {\n mesh = { data = 2 }\n batch = split(data)\n optimizer = local\n}\n" + program_of({}))
+            ->symbols()
+            .empty());
 }
 
 TEST_CASE("datasets") {
@@ -152,11 +155,14 @@ TEST_CASE("datasets") {
   CHECK(with(source + "batch = 2\n example (x: f32[4]) {\n let y = x\n }")->symbols() == "example_without_outputs");
   CHECK(with(source + "batch = 2\n example (x: f32[4]) {\n z = x\n }")->symbols() == "no_such_example_field");
   CHECK(with("train = idx(images = \"i\", labels = \"l\")\n batch = 2")->symbols() == "example_needed");
-  CHECK(with("train = idx(images = \"i\", labels = \"l\")\n batch = 2\n example (a: u8[28, 28], b: u8, c: u8) {\n x = a\n }")->symbols() == "too_many_fields");
+  CHECK(with("train = idx(images = \"i\", labels = \"l\")\n batch = 2\n example (a: u8[28, 28], b: u8, c: u8) {\n x = a\n }")->symbols() ==
+        "too_many_fields");
 }
 
 TEST_CASE("settings are compile-time values") {
-  const auto param = [](const std::string& type, const std::string& value) { return check("param p: " + type + " = " + value + "\n" + program_of({}))->symbols(); };
+  const auto param = [](const std::string& type, const std::string& value) {
+    return check("param p: " + type + " = " + value + "\n" + program_of({}))->symbols();
+  };
   CHECK(param("int", "7 / 2") == "not_exact_division");
   CHECK(param("int", "9_000_000_000_000_000_000 + 9_000_000_000_000_000_000") == "integer_overflow");
   CHECK(param("int", "sum(iota([3]))") == "misplaced");

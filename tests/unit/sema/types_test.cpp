@@ -23,7 +23,8 @@ TEST_CASE("arguments, results and lets are checked against their types") {
   CHECK(symbols_of_model("x |> dense(4)") == "type_mismatch");
   CHECK(symbols_of_model("let h: f32[batch, 5] = x |> dense(4)\n  h |> dense(3)") == "type_mismatch");
   CHECK(check(program_of({.loss = "mean(sparse_cross_entropy(prediction, prediction))"}))->symbols() == "type_mismatch");
-  CHECK(check("model Flat (x: f32[batch, 3]) -> f32[batch, 3] { x }\n" + program_of({.model = "Flat(x) |> dense(3)"}))->symbols() == "type_mismatch");
+  CHECK(check("model Flat (x: f32[batch, 3]) -> f32[batch, 3] { x }\n" + program_of({.model = "Flat(x) |> dense(3)"}))->symbols() ==
+        "type_mismatch");
   CHECK(symbols_of_model("matmul(x, full([5, 3], 1))") == "inner_dimensions_differ");
 }
 
@@ -69,7 +70,9 @@ TEST_CASE("bodies end in a result and use what they compute") {
 
 TEST_CASE("weights and states") {
   const auto layer = [](const std::string& body) {
-    return check(program_of({.before = "layer own () (x: f32[batch, n]) -> f32[batch, n] {\n" + body + "\n}\n", .model = "x |> own() |> dense(3)"}))->symbols();
+    return check(program_of({.before = "layer own () (x: f32[batch, n]) -> f32[batch, n] {\n" + body + "\n}\n",
+                             .model = "x |> own() |> dense(3)"}))
+        ->symbols();
   };
   CHECK(layer("weight w: f32[n] = 1\n x * w").empty());
   CHECK(layer("weight w: f32[batch] = 1\n x * expand(w)") == "weight_depends_on_batch");
@@ -80,8 +83,9 @@ TEST_CASE("weights and states") {
   CHECK(layer("state s: f32[n] = 0\n s <- mean(x)\n x + s") == "update_type");
   CHECK(layer("weight w: f32[m] = 1\n x * w") == "unknown_name");
   CHECK(layer("weight w: flot[n] = 1\n x * w") == "not_a_tensor_type");
-  CHECK(check(program_of({.before = "fn f (x: f32[batch, n]) -> f32[batch, n] {\n weight w: f32[n] = 1\n x * w\n}\n", .model = "f(x) |> dense(3)"}))->symbols() ==
-        "misplaced");
+  CHECK(check(program_of({.before = "fn f (x: f32[batch, n]) -> f32[batch, n] {\n weight w: f32[n] = 1\n x * w\n}\n",
+                          .model = "f(x) |> dense(3)"}))
+            ->symbols() == "misplaced");
 }
 
 TEST_CASE("a layer bound by a let shares its weights, and calls of one shape only") {
@@ -94,7 +98,9 @@ TEST_CASE("a layer bound by a let shares its weights, and calls of one shape onl
 }
 
 TEST_CASE("optimizers") {
-  const auto rule = [](const std::string& declaration) { return check(declaration + "\n" + program_of({.optimizer = "own()"}))->symbols(); };
+  const auto rule = [](const std::string& declaration) {
+    return check(declaration + "\n" + program_of({.optimizer = "own()"}))->symbols();
+  };
   CHECK(rule("optimizer own () (w, g) { w <- w - 0.1 * g }").empty());
   CHECK(rule("optimizer own () (w, g) { let a = w - g }") == "optimizer_without_update");
   CHECK(rule("optimizer own () (w) { w <- w }") == "optimizer_parameters");

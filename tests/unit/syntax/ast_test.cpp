@@ -68,7 +68,8 @@ TEST_CASE("operators by precedence") {
   CHECK(items("() => 1") == "value\n  lambda:\n    1\n");
   CHECK(items("(x) => x") == "value\n  lambda:\n    parameter x\n    x\n");
   CHECK(items("a * not b == c") == "value\n  binary *\n    a\n    unary not\n      binary == b, c\n");
-  CHECK(items("-f.x(1)[2] with { a = 1 }") == "value\n  unary -\n    with\n      index:\n        call:\n          field x f\n          1\n        2\n      a = 1\n");
+  CHECK(items("-f.x(1)[2] with { a = 1 }") ==
+        "value\n  unary -\n    with\n      index:\n        call:\n          field x f\n          1\n        2\n      a = 1\n");
 }
 
 TEST_CASE("brackets") {
@@ -81,14 +82,16 @@ TEST_CASE("brackets") {
   CHECK(items("{ a = 1, b = c }") == "value record: a = 1, b = c\n");
   CHECK(items("f(a, b = 1)") == "value call: f, a, b = 1\n");
   CHECK(items("x[..., 1, .., 2 .., .. 3, 4 .. 5]") ==
-        "value\n  index:\n    x\n    ...\n    1\n    range: from the start, to the end\n    range: 2, to the end\n    range: from the start, 3\n    range: 4, 5\n");
+        "value\n  index:\n    x\n    ...\n    1\n    range: from the start, to the end\n    range: 2, to the end\n    range: from the "
+        "start, 3\n    range: 4, 5\n");
 }
 
 TEST_CASE("an `if` is a statement unless it ends its body") {
   CHECK(items("if a { b }\nc") == "if a\n  body\n    value b\nvalue c\n");
   CHECK(items("if a { b } else { d }\nc") == "if a\n  body\n    value b\n  else\n    value d\nvalue c\n");
   CHECK(items("if a { b } else { c }") == "value\n  if\n    a\n    body\n      value b\n    else\n      value c\n");
-  CHECK(items("if a { b } else if c { d }\ne") == "if a\n  body\n    value b\n  else\n    value\n      if\n        c\n        body\n          value d\nvalue e\n");
+  CHECK(items("if a { b } else if c { d }\ne") ==
+        "if a\n  body\n    value b\n  else\n    value\n      if\n        c\n        body\n          value d\nvalue e\n");
   CHECK(items("if a { b } + 1\nc").starts_with("value\n  binary +"));
 }
 
@@ -113,8 +116,9 @@ TEST_CASE("types") {
     const std::string printed = read.printed();
     return printed.substr(15, printed.find('\n', 15) - 15);
   };
-  for (const char* same : {"int", "f32[]", "f32[batch, 10]", "f32[..., n]", "[int]", "[[f32[n]]]", "()", "(int, f32[n])", "(float[...]) -> float[...]",
-                           "(int) -> (int) -> int?", "{ a: f32[], b: int }", "{}", "int?", "(int, int)?", "same | valid | int", "f32[a] @ broadcast"}) {
+  for (const char* same :
+       {"int", "f32[]", "f32[batch, 10]", "f32[..., n]", "[int]", "[[f32[n]]]", "()", "(int, f32[n])", "(float[...]) -> float[...]",
+        "(int) -> (int) -> int?", "{ a: f32[], b: int }", "{}", "int?", "(int, int)?", "same | valid | int", "f32[a] @ broadcast"}) {
     CHECK(type(same) == same);
   }
   CHECK(type("((int) -> int)?") == "((int) -> int)?");
@@ -138,7 +142,8 @@ TEST_CASE("declarations") {
 
 TEST_CASE("documentation belongs to what is below it") {
   const Read read(
-      "/// of a\n///  more\nparam a: int = 1\n/// of f\n\n// between\nfn f (\n  /// of x\n  x: int,\n  y: int) -> int {\n  /// of b\n  let b = x\n  /// of nothing\n}\n");
+      "/// of a\n///  more\nparam a: int = 1\n/// of f\n\n// between\nfn f (\n  /// of x\n  x: int,\n  y: int) -> int {\n  /// of b\n  let "
+      "b = x\n  /// of nothing\n}\n");
   REQUIRE(read.sink.all().empty());
   CHECK(read.ast->decls[0]->doc == "of a\n more");
   CHECK(read.ast->decls[1]->doc == "of f");

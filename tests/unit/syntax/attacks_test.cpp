@@ -1,6 +1,5 @@
 // Hostile texts: nesting, length, mutations. An error is a diagnostic; nothing crashes, nothing hangs.
 #include <catch2/catch.hpp>
-
 #include <random>
 
 #include "compiler/syntax/token_filter.h"
@@ -43,8 +42,8 @@ TEST_CASE("deep nesting is a diagnostic") {
 TEST_CASE("what the limits allow is read") {
   CHECK(symbols(repeat("(", kMaxBrackets) + "1" + repeat(")", kMaxBrackets)).empty());
   CHECK(symbols(repeat("(", kMaxBrackets + 1) + "1" + repeat(")", kMaxBrackets + 1)).size() == 1);
-  for (const std::string& text : {repeat("a + ", 900) + "a", "a" + repeat(" |> a", 900), repeat("x => ", 900) + "x", repeat("- ", 900) + "x",
-                                  "a" + repeat(" ** a", 900), repeat("if a { b } else ", 300) + "{ c }"}) {
+  for (const std::string& text : {repeat("a + ", 900) + "a", "a" + repeat(" |> a", 900), repeat("x => ", 900) + "x",
+                                  repeat("- ", 900) + "x", "a" + repeat(" ** a", 900), repeat("if a { b } else ", 300) + "{ c }"}) {
     const Read read("param a: int = " + text);
     CHECK(read.sink.all().empty());
     CHECK(Read(read.formatted()).printed() == read.printed());
@@ -110,15 +109,26 @@ TEST_CASE("mutated programs") {
     const auto& program = programs[below(programs.size())];
     const size_t length = std::min<size_t>(program.size(), 40 + below(160));
     const size_t start = below(program.size() - length + 1);
-    std::vector<std::string> pieces(program.begin() + static_cast<std::ptrdiff_t>(start), program.begin() + static_cast<std::ptrdiff_t>(start + length));
+    std::vector<std::string> pieces(program.begin() + static_cast<std::ptrdiff_t>(start),
+                                    program.begin() + static_cast<std::ptrdiff_t>(start + length));
     for (size_t change = below(4); change > 0; --change) {
       const size_t at = below(pieces.size());
       switch (below(5)) {
-        case 0: pieces[at].clear(); break;
-        case 1: pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at), pieces[at]); break;
-        case 2: std::swap(pieces[at], pieces[below(pieces.size())]); break;
-        case 3: pieces[at] = program[below(program.size())]; break;
-        default: pieces[at] += "\n"; break;
+        case 0:
+          pieces[at].clear();
+          break;
+        case 1:
+          pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at), pieces[at]);
+          break;
+        case 2:
+          std::swap(pieces[at], pieces[below(pieces.size())]);
+          break;
+        case 3:
+          pieces[at] = program[below(program.size())];
+          break;
+        default:
+          pieces[at] += "\n";
+          break;
       }
     }
     std::string text;
@@ -129,9 +139,12 @@ TEST_CASE("mutated programs") {
 
 TEST_CASE("random bytes and random tokens") {
   std::mt19937 random(7);
-  constexpr const char* kTokens[] = {"a", "(", ")", "[", "]", "{", "}", ",", ";", "\n", "\n", ":", "=", "<-", "->", "=>", "|>", "..", "...", ".", "+", "-", "*", "<", "?",
-                                     "|", "@", "let", "if", "else", "for", "in", "with", "require", "per_replica", "not", "and", "param", "fn", "layer", "train", "state",
-                                     "weight", "1", "2.5", "3MB", "steps", "80%", "\"s\"", "\"", "// c\n", "/// d\n", "import", "as", "$", "é", "true"};
+  constexpr const char* kTokens[] = {"a",      "(",       ")",      "[",       "]",           "{",   "}",     ",",     ";",     "\n",
+                                     "\n",     ":",       "=",      "<-",      "->",          "=>",  "|>",    "..",    "...",   ".",
+                                     "+",      "-",       "*",      "<",       "?",           "|",   "@",     "let",   "if",    "else",
+                                     "for",    "in",      "with",   "require", "per_replica", "not", "and",   "param", "fn",    "layer",
+                                     "train",  "state",   "weight", "1",       "2.5",         "3MB", "steps", "80%",   "\"s\"", "\"",
+                                     "// c\n", "/// d\n", "import", "as",      "$",           "é",   "true"};
   for (int round = 0; round < 1'500; ++round) {
     std::string text;
     for (size_t i = random() % 30; i > 0; --i) text += std::string(kTokens[random() % std::size(kTokens)]) + (random() % 4 ? " " : "");

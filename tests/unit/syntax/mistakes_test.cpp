@@ -40,7 +40,8 @@ TEST_CASE("what cannot be read gives no Ast, what can does") {
   CHECK_FALSE(Read("param a: int = " + std::string(300, '(')).ast);
   const Read read("param a: int = 1\nparam b = 2\nparam c: int = 3\nfn f () -> int {\n  let x = \n  let y = 1\n}\n");
   REQUIRE(read.ast);
-  CHECK(read.printed() == "param a\n  type int\n  value 1\nparam c\n  type int\n  value 3\nfn f\n  parameters\n  type int\n  body\n    let y = 1\n");
+  CHECK(read.printed() ==
+        "param a\n  type int\n  value 1\nparam c\n  type int\n  value 3\nfn f\n  parameters\n  type int\n  body\n    let y = 1\n");
 }
 
 TEST_CASE("independent mistakes of one file are all reported") {

@@ -75,7 +75,8 @@ TEST_CASE("what formatted text looks like") {
   CHECK(formatted("train{\n\na=1\n\n}") == "train {\n  a = 1\n}\n");
   CHECK(formatted("train {\n}") == "train {}\n");
   CHECK(formatted("train { // c\n}") == "train {  // c\n}\n");
-  CHECK(formatted("layer f(a:int)(x:f32[a])->f32[a]{x|>g(-1,b=a-1)}") == "layer f (a: int) (x: f32[a]) -> f32[a] { x |> g(-1, b = a - 1) }\n");
+  CHECK(formatted("layer f(a:int)(x:f32[a])->f32[a]{x|>g(-1,b=a-1)}") ==
+        "layer f (a: int) (x: f32[a]) -> f32[a] { x |> g(-1, b = a - 1) }\n");
   CHECK(formatted("fn f()->int{\nif a{\nb\n}\nelse{\nc\n}\n}") == "fn f () -> int {\n  if a {\n    b\n  } else {\n    c\n  }\n}\n");
   CHECK(formatted("fn f()->int{\nx\n|>g(\na,\nb)\n|>h\n}") == "fn f () -> int {\n  x\n    |> g(\n      a,\n      b\n    )\n    |> h\n}\n");
   CHECK(formatted("fn f()->int{\nstep(x){x}\n}") == "fn f () -> int {\n  step (x) { x }\n}\n");

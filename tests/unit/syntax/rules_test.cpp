@@ -20,20 +20,22 @@ TEST_CASE("2: `else` and `->` may start a line, `{` may not") {
   CHECK(items("if a { b }\nelse { c }") == items("if a { b } else { c }"));
   CHECK(Read("fn f ()\n  -> int { 1 }").printed() == Read("fn f () -> int { 1 }").printed());
   Read below("train\n{\n  a = = 1\n}\n");
-  CHECK(below.texts() == std::vector<std::string>{"1: expected a name, `{` or `=`, found the end of the line", "3: expected an expression, found `=`"});
+  CHECK(below.texts() ==
+        std::vector<std::string>{"1: expected a name, `{` or `=`, found the end of the line", "3: expected an expression, found `=`"});
   CHECK(below.sink.all()[0]->helps == std::vector<std::string>{"`{` stands on the line of its header"});
 }
 
 TEST_CASE("3: the innermost bracket decides about line ends") {
-  CHECK(items("f(per_replica {\nlet a = x\na })") == "value\n  call:\n    f\n    per_replica\n      body\n        let a = x\n        value a\n");
+  CHECK(items("f(per_replica {\nlet a = x\na })") ==
+        "value\n  call:\n    f\n    per_replica\n      body\n        let a = x\n        value a\n");
   CHECK(items("f(\na\n,\nb\n)") == "value call: f, a, b\n");
   CHECK(items("{ a = (\n1\n+ 2) }") == items("{ a = (1 + 2) }"));
 }
 
 TEST_CASE("4: newline, comma and semicolon are one separator in braces") {
   const std::string expected = "assign m = record: a = x, b = y\n";
-  for (const char* text : {"m = { a = x, b = y }", "m = { a = x; b = y }", "m = {\na = x,\nb = y }", "m = {\na = x\nb = y\n}", "m = { a = x, b = y, }",
-                           "m = {\n a = x,\n\n b = y;\n}", "m = { a = x\n, b = y }"}) {
+  for (const char* text : {"m = { a = x, b = y }", "m = { a = x; b = y }", "m = {\na = x,\nb = y }", "m = {\na = x\nb = y\n}",
+                           "m = { a = x, b = y, }", "m = {\n a = x,\n\n b = y;\n}", "m = { a = x\n, b = y }"}) {
     CHECK(items(text) == expected);
   }
   CHECK(items("a, b; c\nd") == "value a\nvalue b\nvalue c\nvalue d\n");
@@ -89,8 +91,7 @@ TEST_CASE("12: words that start declarations are names elsewhere") {
   CHECK(items("state <- 3") == "update state = 3\n");
   CHECK(items("f(model = 1)") == "value call: f, model = 1\n");
   CHECK(items("split(1, over = model)") == "value call: split, 1, over = model\n");
-  CHECK(items("train = layer.dataset[fn] + as") ==
-        "assign train\n  binary +\n    index:\n      field dataset layer\n      fn\n    as\n");
+  CHECK(items("train = layer.dataset[fn] + as") == "assign train\n  binary +\n    index:\n      field dataset layer\n      fn\n    as\n");
   CHECK(Read("param model: int = train").sink.all().empty());
   CHECK(Read("import \"a\" as as\nfn fn (fn: int) -> as { fn }").sink.all().empty());
   CHECK(Read("param if: int = 1").only().text == "expected a name, found the word `if`");

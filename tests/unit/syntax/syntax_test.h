@@ -31,7 +31,8 @@ struct Read {
   std::vector<std::string> texts() {
     sink.sort();
     std::vector<std::string> result;
-    for (const source::Diagnostic* each : sink.all()) result.push_back(fmt::format("{}: {}", sources.position(file, each->range.begin).line, each->text));
+    for (const source::Diagnostic* each : sink.all())
+      result.push_back(fmt::format("{}: {}", sources.position(file, each->range.begin).line, each->text));
     return result;
   }
   const source::Diagnostic& only() const { return *sink.all().at(0); }

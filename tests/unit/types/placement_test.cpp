@@ -19,8 +19,9 @@ TEST_CASE("placements print and parse back") {
     CHECK(Placement::parse(one.str()) == one);
     CHECK(parse_placements(str(Placements{one})) == Placements{one});
   }
-  for (const char* text : {"", "split", "split()", "split(-1)", "split(x)", "partial(mean)", "broadcast()", "at()", "split(0) "
-                                                                                                                 "x"}) {
+  for (const char* text : {"", "split", "split()", "split(-1)", "split(x)", "partial(mean)", "broadcast()", "at()",
+                           "split(0) "
+                           "x"}) {
     CAPTURE(text);
     CHECK_FALSE(Placement::parse(text));
   }
