@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iostream>
 #include <new>
+#include <stdexcept>
 
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/options.h"
@@ -87,6 +88,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   } catch (const Fault& fault) {
     err << fault_text(fault, options.json) << "\n";
   } catch (const std::bad_alloc&) {
+    err << fault_text(Fault(6003, {}), options.json) << "\n";
+  } catch (const std::length_error&) {  // more elements than any memory could hold
     err << fault_text(Fault(6003, {}), options.json) << "\n";
   }
   return 2;

@@ -1,4 +1,5 @@
 // Data of a program: source expressions to Sources, faults to diagnostics at the stage that is to blame.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -36,7 +37,10 @@ data::Generator generator_of(const std::string& name) {
 
 std::shared_ptr<data::Source> open_synthetic(const sema::SourceStage& stage) {
   std::vector<data::SyntheticField> fields;
+  // Beyond what the source itself can judge: bounds that no i64 holds.
+  constexpr double kMost = 0x1p62;
   for (const auto& field : stage.fields) {
+    if (std::abs(field.low) > kMost || std::abs(field.high) > kMost) throw Fault(5110, {field.name});
     fields.push_back(
         {field.name, generator_of(field.generator), static_cast<int64_t>(field.low), static_cast<int64_t>(field.high), field.shape});
   }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <ostream>
+#include <sstream>
 #include <thread>
 
 #include "compiler/driver/fault_text.h"
@@ -27,9 +28,10 @@ std::string read_file(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) throw Fault(5001, {path, std::strerror(EISDIR)});  // reading one throws
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in || in.bad()) throw Fault(5001, {path, std::strerror(errno ? errno : EIO)});
-  return text;
+  std::ostringstream text;
+  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();  // an error in the middle sets a flag, and throws nothing
+  if (in.bad() || text.bad() || !in.is_open()) throw Fault(5001, {path, std::strerror(errno ? errno : EIO)});
+  return std::move(text).str();
 }
 
 Compilation::Compilation(const Options& options, data::Decoding decoding) : options_(&options), files_(decoding) {}

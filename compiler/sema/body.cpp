@@ -141,8 +141,9 @@ Tensor Evaluator::initial_value(const Value& value, const TensorType& type, Rang
   Tensor x = emitter_.materialise({made, range}, type.dtype, type.dims, "an initial value");
   if (!x.ok()) return {};
   const types::Dims dims = emitter_.type(x).dims;
-  if (dims.empty()) return emitter_.broadcast(x, type.dims, range);
-  if (dims != type.dims) {
+  const bool same_element = emitter_.type(x).dtype == type.dtype;
+  if (dims.empty() && same_element) return emitter_.broadcast(x, type.dims, range);
+  if (dims != type.dims || !same_element) {
     reporter_.report(range, diag::type_mismatch, "the initial value", type.str(), "`" + emitter_.type(x).str() + "`");
     return {};
   }
@@ -339,10 +340,7 @@ Value Evaluator::for_each(const Item& item, Scope* scope) {
   } else if (over.is(ValueKind::range) && (*over.items)[0].is(ValueKind::integer) && (*over.items)[1].is(ValueKind::integer)) {
     for (int64_t i = (*over.items)[0].integer; i < (*over.items)[1].integer; ++i) {
       values.push_back(Value::of_integer(i));
-      if (values.size() > 100'000) {
-        reporter_.report(item.value->range, diag::loop_too_long, static_cast<int64_t>(100'000));
-        return Value::unit_value();
-      }
+      if (!take_turns(1, item.value->range)) return Value::unit_value();
     }
   } else {
     reporter_.report(item.value->range, diag::setting_type, "`for`", "a range or a list", shown(over));

@@ -23,10 +23,7 @@ Value run_fold(BuiltinCall& call) {
   if (over.value.is(ValueKind::range) && (*over.value.items)[0].is(ValueKind::integer) && (*over.value.items)[1].is(ValueKind::integer)) {
     for (int64_t i = (*over.value.items)[0].integer; i < (*over.value.items)[1].integer; ++i) {
       items.push_back(Value::of_integer(i));
-      if (items.size() > 100'000) {
-        call.evaluator.reporter().report(over.range, diag::loop_too_long, 100'000);
-        return {};
-      }
+      if (!call.evaluator.take_turns(1, over.range)) return {};
     }
   } else if (over.value.is(ValueKind::list)) {
     items = *over.value.items;

@@ -95,6 +95,14 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
   return {};
 }
 
+bool Evaluator::take_turns(int64_t count, Range range) {
+  constexpr int64_t kMost = 100'000;
+  turns_ += count;
+  if (turns_ <= kMost) return true;
+  reporter_.report(range, diag::loop_too_long, kMost);
+  return false;
+}
+
 Value Evaluator::declared(const Decl& decl) {
   if (auto known = declared_.find(&decl); known != declared_.end()) return known->second;
   if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return declared_[&decl] = {};
@@ -326,6 +334,7 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
     if (comparison && (a.value.is(ValueKind::list) || b.value.is(ValueKind::list)) && a.value.kind != b.value.kind)
       return Value::of_boolean(op == "!=");
     if (op == "+" && a.value.is(ValueKind::list) && b.value.is(ValueKind::list)) {
+    if (!take_turns(static_cast<int64_t>(b.value.items->size()), range)) return {};
       std::vector<Value> items = *a.value.items;
       items.insert(items.end(), b.value.items->begin(), b.value.items->end());
       return Value::of_items(ValueKind::list, std::move(items));

@@ -85,6 +85,9 @@ class Evaluator {
   /// A compile-time int or nothing, reported as the setting or argument `what`.
   std::optional<int64_t> integer(const Value& value, source::Range range, const std::string& what);
 
+  /// Counts `count` turns of loops at compile time, or elements of lists; false after a report, once all of a program are too many.
+  bool take_turns(int64_t count, source::Range range);
+
   // ---- calls
   Value call(const Value& callee, Args args, source::Range range, Scope* scope);
   /// Which argument each parameter gets; nothing after a report. An absent one is null.
@@ -124,6 +127,7 @@ class Evaluator {
   bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }
 
  private:
+  int64_t turns_ = 0;
   Value evaluate_unguarded(const syntax::Expr& expr, Scope* scope);
   Value call_expr(const syntax::Expr& expr, Scope* scope);
   Value pipe(const syntax::Expr& expr, Scope* scope);

@@ -39,7 +39,7 @@ class Lowered {
   const graph::GemmRule& product(graph::NodeId node) const { return products_.at(node); }
   /// The op's name, for people.
   const std::string& op(graph::NodeId node) const;
-  /// An all-reduce over an axis with one member is its operand.
+  /// A collective over an axis with one member is its operand.
   bool identity(graph::NodeId node) const { return identities_.contains(node); }
 
   const graph::Value& operator[](graph::ValueId value) const { return graph[value]; }

@@ -52,7 +52,7 @@ Extent Locals::extent(const Dim& dim) {
     if (types::share_of(name) != symbol) continue;
     Dim part_dim = Dim::symbol(name);
     for (size_t axis = 0; axis < graph_.strategy.batch.size(); ++axis) {
-      if (graph_.strategy.batch[axis].kind != types::PlacementKind::split) continue;
+      if (graph_.strategy.batch[axis].kind != types::PlacementKind::split || plan_.mesh[axis].size == 1) continue;
       part_dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(part_dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
     }
     return {terms[0].second, extent(part_dim).slot};
@@ -64,7 +64,7 @@ types::TensorType Locals::type(const graph::Value& value) {
   types::TensorType type = value.type;
   for (size_t axis = 0; axis < value.placements.size(); ++axis) {
     const types::Placement& placement = value.placements[axis];
-    if (placement.kind != types::PlacementKind::split) continue;
+    if (placement.kind != types::PlacementKind::split || plan_.mesh[axis].size == 1) continue;
     Dim& dim = type.dims[static_cast<size_t>(placement.dim)];
     dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
   }
@@ -81,7 +81,7 @@ std::optional<Extent> Locals::begin(const graph::Value& value, size_t dim) {
   std::optional<Extent> result;
   for (size_t axis = 0; axis < value.placements.size(); ++axis) {
     const types::Placement& placement = value.placements[axis];
-    if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim) continue;
+    if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim || plan_.mesh[axis].size == 1) continue;
     if (result)
       throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
     result = Extent{1, part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin)};

@@ -12,7 +12,7 @@
 namespace dtl::transform {
 
 /// A split dimension appears under the name of its row: the part of `batch` along axis `data` is `batch/data`, the 10 of a
-/// split weight `10/data`. Sizes that no row can hold throw PlaceError.
+/// split weight `10/data`. An axis with one member splits nothing. Sizes that no row can hold throw PlaceError.
 class Locals {
  public:
   /// Adds the global rows to `plan`; later calls add the others as they are asked for.

@@ -33,8 +33,8 @@ Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::Fu
     } else if (std::holds_alternative<graph::ViewRule>(whole)) {
       kinds_[id] = NodeKind::view;
     } else if (std::holds_alternative<graph::CollectiveRule>(whole)) {
-      if (op(id) != "all_reduce") throw PlaceError{node.range, fmt::format("`{}` between replicas has no plan yet", op(id))};
       const bool alone = graph.strategy.mesh.axes[static_cast<size_t>(node.attrs.get<int64_t>("axis"))].size == 1;
+      if (!alone && op(id) != "all_reduce") throw PlaceError{node.range, fmt::format("`{}` between replicas has no plan yet", op(id))};
       kinds_[id] = alone ? NodeKind::view : NodeKind::collective;
       if (alone) identities_.insert(id);
     } else {

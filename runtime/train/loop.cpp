@@ -6,6 +6,7 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <cstring>
 
 #include "runtime/data/order.h"
@@ -41,7 +42,7 @@ class Phase {
     // What the loss is accumulated in. An accumulator that starts at infinity may stay there.
     for (const int metric : metrics_) {
       const plan::StateEntry& state = states[static_cast<size_t>(metric)];
-      if (state.path.starts_with(prefix + "loss.") && std::isfinite(state.identity)) loss_.push_back(metric);
+      if (state.path.starts_with(prefix + "loss.")) loss_.push_back({metric, std::isfinite(state.identity)});
     }
   }
 
@@ -75,7 +76,10 @@ class Phase {
 
   /// Costs a few reads: whether the loss has left the numbers since the last reset.
   bool loss_is_finite() const {
-    return std::all_of(loss_.begin(), loss_.end(), [&](int metric) { return std::isfinite(executor_.scalar(metric)); });
+    return std::all_of(loss_.begin(), loss_.end(), [&](const LossPart& part) {
+      const double value = executor_.scalar(part.metric);
+      return part.finite ? std::isfinite(value) : !std::isnan(value);  // a maximum starts at −inf
+    });
   }
 
   std::vector<Value> reports() {
@@ -88,7 +92,12 @@ class Phase {
  private:
   Executor& executor_;
   int step_, report_;
-  std::vector<int> metrics_, loss_;
+  struct LossPart {
+    int metric;
+    bool finite;  ///< what it starts from
+  };
+  std::vector<int> metrics_;
+  std::vector<LossPart> loss_;
   std::vector<std::pair<std::string, int>> reports_;
   std::vector<int> fields_;
 };
@@ -112,7 +121,8 @@ class Loop {
     start_ = Clock::now();
     const int64_t examples = data_->examples(), steps = data::batches_of(examples, job_.batch);
     position_.epochs = job_.epochs;
-    position_.total_steps = job_.epochs ? job_.epochs * steps : job_.steps;
+    position_.total_steps = job_.steps;
+    if (job_.epochs && __builtin_mul_overflow(job_.epochs, steps, &position_.total_steps)) position_.total_steps = std::numeric_limits<int64_t>::max();
     data::Order order(examples, job_.shuffle, static_cast<uint64_t>(job_.seed));
 
     while (position_.total_step < position_.total_steps && !stopped()) {
@@ -126,7 +136,7 @@ class Loop {
       }
     }
     for (const Split& split : job_.splits) {
-      if (&*split.source != data_ && !is_evaluated_while_training(split)) evaluate(split);
+      if (split.name != "train" && !is_evaluated_while_training(split)) evaluate(split);
     }
     return end();
   }
