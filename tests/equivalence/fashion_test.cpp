@@ -7,6 +7,7 @@
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/pipeline.h"
 #include "runtime/train/executor.h"
+#include "source_dir.h"
 
 using namespace dtl;
 

@@ -16,6 +16,7 @@
 
 #include "compiler/driver/options.h"
 #include "compiler/source/diagnostic.h"
+#include "source_dir.h"
 
 namespace fs = std::filesystem;
 

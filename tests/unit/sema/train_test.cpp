@@ -1,6 +1,7 @@
 // Train blocks, settings and data: what they need, and what is built of them.
 #include <fstream>
 
+#include "source_dir.h"
 #include "tests/unit/sema/support.h"
 
 using namespace dtl::test;

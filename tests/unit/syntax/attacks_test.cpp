@@ -3,6 +3,7 @@
 #include <random>
 
 #include "compiler/syntax/token_filter.h"
+#include "source_dir.h"
 #include "tests/unit/syntax/syntax_test.h"
 
 namespace dtl::syntax {

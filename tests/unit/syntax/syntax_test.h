@@ -13,6 +13,7 @@
 #include "compiler/syntax/format.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
+#include "source_dir.h"
 
 namespace dtl::syntax {
 
