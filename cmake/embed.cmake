@@ -1,5 +1,5 @@
-# Writes OUT, a C++ file that holds the text of FILES: dtl::driver::stdlib_files().
-set(text "// Generated from stdlib/.\n#include \"compiler/driver/stdlib.h\"\n\nnamespace dtl::driver {\n\nconst std::vector<StdlibFile>& stdlib_files() {\n  static const std::vector<StdlibFile> files = {\n")
+# Writes OUT, a C++ file that holds the texts of FILES: dtl::driver::FUNCTION().
+set(text "// Generated.\n#include \"compiler/driver/embedded.h\"\n\nnamespace dtl::driver {\n\nconst std::vector<EmbeddedFile>& ${FUNCTION}() {\n  static const std::vector<EmbeddedFile> files = {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)
   file(READ ${file} content)

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "compiler/driver/fix.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 
@@ -9,12 +10,23 @@ namespace dtl::driver {
 
 int check(const Options& options, std::ostream& out, std::ostream& err) {
   Compilation compilation(options);
-  bool good = compilation.parse() && compilation.check();
+  bool good = compilation.parse() && compilation.check(false);
+  const bool trains = good && !compilation.program->minimize_sites.empty();
   // Placement and planning can still find a strategy that they cannot reach.
-  if (good) good = compilation.plan().has_value();
+  if (trains) good = compilation.plan().has_value();
   if (good) good = compilation.finish_data(options.read_data);
   compilation.print_diagnostics(err);
+  if (options.fix) {
+    const int made = apply_fixes(compilation.sink, compilation.sources, compilation.main_file, options.file);
+    if (made > 0) err << fmt::format("{}: {} edit{} made; check it again\n", options.file, made, made == 1 ? "" : "s");
+  }
   if (!good) return compilation.failure_status();
+  if (!trains) {
+    out << (options.json ? nlohmann::json{{"event", "checked"}, {"file", options.file}}.dump()
+                         : fmt::format("{}: no mistakes, and no `train` block", options.file))
+        << "\n";
+    return 0;
+  }
 
   const sema::Program& program = *compilation.program;
   int64_t weights = 0;

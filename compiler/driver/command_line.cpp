@@ -45,6 +45,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_program_options(check_command, options);
   check_command->add_flag("--read-data", options.read_data, "read data files to their ends, not only their headers");
 
+  check_command->add_flag("--fix", options.fix, "make the edits that the diagnostics suggest, in the file itself");
+
   CLI::App* emit_command = app.add_subcommand("emit", "print a stage of the compilation");
   emit_command->add_option("--stage", options.stage, "tokens, ast, typed, graph, gradients, optimized, replicated, plan, llvm or asm")
       ->check(CLI::IsMember({"tokens", "ast", "typed", "graph", "gradients", "optimized", "replicated", "plan", "llvm", "asm"}));
@@ -56,6 +58,9 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 
   CLI::App* format_command = app.add_subcommand("fmt", "print the program in the standard layout");
   format_command->add_option("FILE", options.file, "the program (.dtl)")->required();
+
+  CLI::App* explain_error_command = app.add_subcommand("explain-error", "what a diagnostic means, with a wrong and a right program");
+  explain_error_command->add_option("CODE", options.code, "such as DTL1001; without one, all are listed");
 
   CLI::App* pass_command = app.add_subcommand("pass", "run one pass over the text of a graph");
   pass_command->add_option("PASS", options.pass, "its name, as in emit --list-passes")->required();
@@ -76,6 +81,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (*check_command) return check(options, out, err);
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);
+    if (*explain_error_command) return explain_error(options, out, err);
     if (*pass_command) return pass(options, out, err);
     return print_ops(out);
   };

@@ -18,9 +18,12 @@ struct Options {
 
   // check
   bool read_data = false;  ///< data files are read to their end, not only their headers
+  bool fix = false;        ///< suggested edits are made
   // emit
   std::string stage, only, stop_after;
   bool list_passes = false;
+  // explain-error
+  std::string code;
   // pass
   std::string pass;
   // train
@@ -33,6 +36,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 
 // One function per command, each in its own file.
 int check(const Options& options, std::ostream& out, std::ostream& err);
+int explain_error(const Options& options, std::ostream& out, std::ostream& err);
 int emit(const Options& options, std::ostream& out, std::ostream& err);
 int format(const Options& options, std::ostream& out, std::ostream& err);
 int pass(const Options& options, std::ostream& out, std::ostream& err);

@@ -1,18 +1,22 @@
 // The pipeline, arrow by arrow. Where a step keeps something for a later one, it is a member of Compilation.
 #include "compiler/driver/pipeline.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <ostream>
 #include <sstream>
 #include <thread>
 
+#include "compiler/driver/embedded.h"
 #include "compiler/driver/fault_text.h"
-#include "compiler/driver/stdlib.h"
 #include "compiler/lower/lower.h"
 #include "compiler/ops/registry.h"
 #include "compiler/source/render.h"
@@ -46,8 +50,8 @@ bool Compilation::parse() {
   return ast != nullptr && !sink.has_errors();
 }
 
-bool Compilation::check() {
-  for (const StdlibFile& file : stdlib_files()) {
+bool Compilation::check(bool needs_train) {
+  for (const EmbeddedFile& file : stdlib_files()) {
     const source::FileId id = sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
     library_.push_back(syntax::parse(sources, id, sink));
     if (!library_.back()) return false;
@@ -56,6 +60,7 @@ bool Compilation::check() {
   fragments_ = std::make_unique<syntax::Ast>();
   sema::Options sema_options;
   sema_options.devices = cores();
+  sema_options.needs_train = needs_train;
   sema_options.train = options_->train;
   for (const std::string& set : options_->sets) {
     const size_t equals = set.find('=');
@@ -108,9 +113,10 @@ void Compilation::cannot_place(const transform::PlaceError& error) {
 
 void Compilation::print_diagnostics(std::ostream& err) {
   sink.sort();
+  const bool color = &err == &std::cerr && isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
   int warnings = 0;
   for (const source::Diagnostic* diagnostic : sink.all()) {
-    err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, false)) << "\n";
+    err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, color)) << "\n";
     if (diagnostic->severity == source::Severity::warning) ++warnings;
   }
   if (!options_->json && sink.has_errors())

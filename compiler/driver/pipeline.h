@@ -26,7 +26,8 @@ class Compilation {
   explicit Compilation(const Options& options, data::Decoding decoding = data::Decoding::late);
 
   bool parse();
-  bool check();
+  /// Without `needs_train`, a file of declarations alone is no mistake.
+  bool check(bool needs_train = true);
   /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().
   std::optional<graph::Graph> graph(const std::string& stop_after = {});
   std::optional<plan::Plan> plan();

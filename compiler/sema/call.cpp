@@ -57,7 +57,7 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
       if (reporter_.first(diag::unknown_argument, arg.name->range)) {
         auto reported = reporter_.report(arg.name->range, diag::unknown_argument, callee, arg.name->text);
         if (auto near = nearest(arg.name->text, names)) {
-          reported.help("did you mean `" + *near + "`?");
+          reported.meant(*near);
         } else if (!names.empty()) {
           reported.help("it takes " + enumerate(names));
         }

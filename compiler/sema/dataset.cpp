@@ -46,7 +46,7 @@ class SourceReader {
       auto reported = reporter_.report(expr.items[0]->range, diag::not_a_source, name);
       std::vector<std::string> known(std::begin(kSources), std::end(kSources));
       if (auto near = nearest(name, known)) {
-        reported.help("did you mean `" + *near + "`?");
+        reported.meant(*near);
       } else {
         reported.help("known sources are " + enumerate(known));
       }
@@ -237,7 +237,7 @@ void check_entries(Evaluator& evaluator, const Decl& decl) {
     if (!reporter.first(diag::unknown_setting, name.range)) continue;
     auto reported = reporter.report(name.range, diag::unknown_setting, name.text, "a dataset");
     if (auto near = nearest(name.text, dataset_fields())) {
-      reported.help("did you mean `" + *near + "`?");
+      reported.meant(*near);
     } else {
       reported.help("it has " + enumerate(dataset_fields()) + ", and splits of any other name that are sources");
     }

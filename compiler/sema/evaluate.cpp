@@ -26,7 +26,7 @@ void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope)
   auto reported = reporter_.report(range, diag::unknown_name, name);
   std::vector<std::string> known = scope->names();
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
-  if (auto near = nearest(name, known)) reported.help("did you mean `" + *near + "`?");
+  if (auto near = nearest(name, known)) reported.meant(*near);
 }
 
 bool Evaluator::is_callable(const Value& value) const {
@@ -439,7 +439,7 @@ Value Evaluator::field(const Expr& expr, Scope* scope) {
     auto reported =
         reporter_.report(expr.name_range.known() ? expr.name_range : expr.range, diag::unknown_field, text_of(*expr.items[0]), expr.name);
     if (auto near = nearest(expr.name, *base.names)) {
-      reported.help("did you mean `" + *near + "`?");
+      reported.meant(*near);
     } else if (!base.names->empty()) {
       reported.help("it has " + enumerate(*base.names));
     }

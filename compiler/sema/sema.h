@@ -25,6 +25,7 @@ struct Options {
   const syntax::Expr* strategy = nullptr;  ///< `--strategy`
   std::string train;                       ///< `--train`; empty: the only one
   int64_t devices = 1;                     ///< what `all` means: cores of this machine
+  bool needs_train = true;                 ///< false: a file without a train block is no mistake; its Program trains nothing
 };
 
 /// Checks every declaration of `file`, and instantiates what its chosen train block needs. `library` is the standard

@@ -61,7 +61,7 @@ class StrategyReader {
           if (!reporter_.first(diag::unknown_setting, name.range)) return;
           auto reported = reporter_.report(name.range, diag::unknown_setting, name.text, "a strategy");
           if (auto near = nearest(name.text, known)) {
-            reported.help("did you mean `" + *near + "`?");
+            reported.meant(*near);
           } else {
             reported.help("it has " + enumerate(known));
           }
@@ -199,7 +199,7 @@ class StrategyReader {
       if (name->kind != ExprKind::name || axis == axes.end()) {
         auto reported = reporter_.report(name->range, diag::not_an_axis, text_of(*name));
         reported.note(fields_["mesh"]->range, "the axes of this mesh are " + enumerate(axes));
-        if (auto near = nearest(name->name, axes)) reported.help("did you mean `" + *near + "`?");
+        if (auto near = nearest(name->name, axes)) reported.meant(*near);
         return std::nullopt;
       }
       result[static_cast<size_t>(axis - axes.begin())] = Placement::split(static_cast<int>(dim));
@@ -248,7 +248,7 @@ class StrategyReader {
     if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
       auto reported = reporter_.report(name_range, diag::unknown_setting, name, "`communication`");
       if (auto near = nearest(name, fields)) {
-        reported.help("did you mean `" + *near + "`?");
+        reported.meant(*near);
       } else {
         reported.help("it has " + enumerate(fields));
       }

@@ -100,7 +100,7 @@ class TrainReader {
       std::vector<std::string> known = train_fields();
       known.emplace_back("step");
       if (auto near = nearest(name.text, known)) {
-        reported.help("did you mean `" + *near + "`?");
+        reported.meant(*near);
       } else {
         reported.help("it has " + enumerate(known));
       }

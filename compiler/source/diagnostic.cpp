@@ -16,6 +16,11 @@ Reported& Reported::help(std::string text) {
   return *this;
 }
 
+Reported& Reported::meant(const std::string& name) {
+  diagnostic_->fixes.push_back({diagnostic_->range, name});
+  return help("did you mean `" + name + "`?");
+}
+
 Reported Sink::add(Diagnostic diagnostic) {
   const Range range = diagnostic.range;
   const bool first = seen_.insert({diagnostic.code, range.file.index, range.begin, range.end, diagnostic.text}).second;

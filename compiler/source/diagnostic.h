@@ -45,6 +45,12 @@ struct Note {
   std::string text;
 };
 
+/// An edit that a tool may make: `range` becomes `replacement`.
+struct Fix {
+  Range range;
+  std::string replacement;
+};
+
 struct Diagnostic {
   int code;
   std::string_view symbol;
@@ -53,6 +59,7 @@ struct Diagnostic {
   std::string text;
   std::vector<Note> notes;
   std::vector<std::string> helps;
+  std::vector<Fix> fixes = {};
 };
 
 /// Adds notes and helps to the diagnostic just reported. Their texts follow the same wording rules, are free text.
@@ -61,6 +68,8 @@ class Reported {
   explicit Reported(Diagnostic& diagnostic) : diagnostic_(&diagnostic) {}
   Reported& note(Range range, std::string text);
   Reported& help(std::string text);
+  /// The help "did you mean `name`?", and the edit that writes it in place of the diagnostic's range.
+  Reported& meant(const std::string& name);
 
  private:
   Diagnostic* diagnostic_;

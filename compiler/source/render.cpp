@@ -179,6 +179,13 @@ std::string render_json(const Diagnostic& diagnostic, const SourceSet& sources) 
     out["notes"].push_back(std::move(entry));
   }
   out["helps"] = diagnostic.helps;
+  out["fixes"] = nlohmann::ordered_json::array();
+  for (const Fix& fix : diagnostic.fixes) {
+    nlohmann::ordered_json entry;
+    add_place(entry, fix.range, sources);
+    entry["replacement"] = fix.replacement;
+    out["fixes"].push_back(std::move(entry));
+  }
   // Names of files and texts may hold bytes that are not UTF-8.
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

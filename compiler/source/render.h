@@ -23,7 +23,8 @@ namespace dtl::source {
 std::string render(const Diagnostic& diagnostic, const SourceSet& sources, bool color);
 
 /// One line without its end: {"code", "severity", "message", "file", "line", "column", "end_line", "end_column", "notes",
-/// "helps"}. Places are null where there is none; each note has a message and a place of its own.
+/// "helps", "fixes"}. Places are null where there is none; each note has a message and a place of its own; each fix has a
+/// place and its "replacement".
 std::string render_json(const Diagnostic& diagnostic, const SourceSet& sources);
 
 }  // namespace dtl::source

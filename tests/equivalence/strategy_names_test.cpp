@@ -25,7 +25,7 @@ train {
 )";
 
 std::string library_strategies() {
-  for (const driver::StdlibFile& file : driver::stdlib_files()) {
+  for (const driver::EmbeddedFile& file : driver::stdlib_files()) {
     if (file.name == "strategies.dtl") return std::string(file.text);
   }
   FAIL("the library has no strategies.dtl");
@@ -54,7 +54,7 @@ TEST_CASE("the library's strategies under other names give byte-identical plans"
   for (size_t i = 0; i < names.size(); ++i)
     renamed = std::regex_replace(renamed, std::regex("\\b" + names[i] + "\\b"), "way_" + std::to_string(i));
   Library other;
-  for (const driver::StdlibFile& file : driver::stdlib_files())
+  for (const driver::EmbeddedFile& file : driver::stdlib_files())
     add_file(other, file.name, file.name == "strategies.dtl" ? renamed : std::string(file.text));
   int planned = 0;
   for (size_t i = 0; i < names.size(); ++i) {

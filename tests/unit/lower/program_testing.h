@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/stdlib.h"
+#include "compiler/driver/embedded.h"
 #include "compiler/graph/interpret.h"
 #include "compiler/graph/print.h"
 #include "compiler/graph/verify.h"
@@ -47,7 +47,7 @@ inline void add_file(Library& library, std::string_view name, std::string text) 
 inline Library& library() {
   static Library library;
   if (library.asts.empty()) {
-    for (const driver::StdlibFile& file : driver::stdlib_files()) add_file(library, file.name, std::string(file.text));
+    for (const driver::EmbeddedFile& file : driver::stdlib_files()) add_file(library, file.name, std::string(file.text));
   }
   return library;
 }

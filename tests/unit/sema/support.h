@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "compiler/driver/stdlib.h"
+#include "compiler/driver/embedded.h"
 #include "compiler/ops/registry.h"
 #include "compiler/sema/sema.h"
 #include "compiler/source/render.h"
@@ -68,7 +68,7 @@ inline std::unique_ptr<Checked> check(const std::string& text, const Setup& setu
   auto checked = std::make_unique<Checked>();
   Checked& c = *checked;
   c.ast = syntax::parse(c.sources, c.sources.add("test.dtl", text), c.sink);
-  for (const driver::StdlibFile& file : driver::stdlib_files()) {
+  for (const driver::EmbeddedFile& file : driver::stdlib_files()) {
     c.library.push_back(syntax::parse(c.sources, c.sources.add("<stdlib>/" + std::string(file.name), std::string(file.text)), c.sink));
   }
   c.fragments = std::make_unique<syntax::Ast>();
