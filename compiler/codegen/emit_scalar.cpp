@@ -5,9 +5,12 @@
 #include <llvm/IR/Module.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "compiler/source/check.h"
+#include "runtime/plan/half.h"
+#include "runtime/plan/philox.h"
 
 namespace dtl::codegen {
 
@@ -21,6 +24,8 @@ llvm::Type* ScalarEmitter::element(DType dtype) const {
     case DType::f64:
       return b_.getDoubleTy();
     case DType::f32:
+    case DType::bf16:
+    case DType::f16:
       return b_.getFloatTy();
     case DType::i64:
       return b_.getInt64Ty();
@@ -31,11 +36,7 @@ llvm::Type* ScalarEmitter::element(DType dtype) const {
       return b_.getInt8Ty();
     case DType::boolean:
       return b_.getInt1Ty();
-    case DType::bf16:
-    case DType::f16:
-      break;
   }
-  DTL_CHECK(false, "kernels do not compute in {}", name_of(dtype));
   __builtin_unreachable();
 }
 
@@ -50,7 +51,7 @@ Value* ScalarEmitter::number(double value, Value* like) { return llvm::ConstantF
 Value* ScalarEmitter::integer(int64_t value, Value* like) { return llvm::ConstantInt::getSigned(like->getType(), value); }
 
 Value* ScalarEmitter::constant(DType dtype, double number) {
-  if (is_float(dtype)) return llvm::ConstantFP::get(element(dtype), number);
+  if (is_float(dtype)) return llvm::ConstantFP::get(element(dtype), plan::narrowed(dtype, number));
   if (dtype == DType::boolean) return b_.getInt1(number != 0);
   return llvm::ConstantInt::get(element(dtype), static_cast<uint64_t>(static_cast<int64_t>(number)), true);
 }
@@ -58,6 +59,11 @@ Value* ScalarEmitter::constant(DType dtype, double number) {
 Value* ScalarEmitter::multiply_add(Value* a, Value* b, Value* c) { return b_.CreateIntrinsic(Intrinsic::fma, {a->getType()}, {a, b, c}); }
 
 Value* ScalarEmitter::apply(const Instruction& it, DType from, std::span<Value* const> args) {
+  Value* result = compute(it, from, args);
+  return is_narrow(it.dtype) && it.scalar != Scalar::select ? rounded(it.dtype, result) : result;
+}
+
+Value* ScalarEmitter::compute(const Instruction& it, DType from, std::span<Value* const> args) {
   switch (it.scalar) {
     case Scalar::select:
       return b_.CreateSelect(args[0], args[1], args[2]);
@@ -307,7 +313,8 @@ Value* ScalarEmitter::whole_divide(DType dtype, Value* a, Value* b, bool rest) {
   return b_.CreateSelect(is_zero, zero, result);
 }
 
-/// Integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0.
+/// Integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0. What becomes bf16 or f16 is an f32
+/// first: `apply` rounds it.
 Value* ScalarEmitter::cast(DType from, DType to, Value* x) {
   if (from == to) return x;
   llvm::Type* type = type_like(x, element(to));
@@ -336,9 +343,10 @@ Value* ScalarEmitter::uniform(const Instruction& it, std::span<Value* const> arg
     counter = {b_.CreateXor(b_.CreateXor(high(b), counter[1]), key[0]), b, b_.CreateXor(b_.CreateXor(high(a), counter[3]), key[1]), a};
     key = {b_.CreateAdd(key[0], word(0x9E3779B9)), b_.CreateAdd(key[1], word(0xBB67AE85))};
   }
-  Value* bits = b_.CreateTrunc(b_.CreateLShr(low(counter[0]), word(8)), type_like(args[2], b_.getInt32Ty()));
-  Value* real = b_.CreateSIToFP(bits, type_like(bits, element(it.dtype)));  // 24 bits: never negative, and exact
-  return b_.CreateFMul(real, number(0x1p-24, real));
+  const int kept = uniform_bits(it.dtype);
+  Value* bits = b_.CreateTrunc(b_.CreateLShr(low(counter[0]), word(static_cast<uint64_t>(32 - kept))), type_like(args[2], b_.getInt32Ty()));
+  Value* real = b_.CreateSIToFP(bits, type_like(bits, element(it.dtype)));  // at most 24 bits: never negative, and exact
+  return b_.CreateFMul(real, number(std::ldexp(1.0, -kept), real));
 }
 
 Value* ScalarEmitter::function(const char* name, std::span<Value* const> args) {

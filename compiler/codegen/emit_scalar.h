@@ -11,7 +11,8 @@
 namespace dtl::codegen {
 
 /// Instructions go where the builder stands. A value is a scalar or a vector of `lanes` elements; the values of one
-/// call are all of one kind. bool is i1 here, i8 in memory. Functions (exp, …) give equal bits for a scalar and for
+/// call are all of one kind. bool is i1 here, i8 in memory; bf16 and f16 are computed in f32 and rounded after each function,
+/// i16 in memory. Functions (exp, …) give equal bits for a scalar and for
 /// any lane: a scalar is computed as a vector's first lane.
 class ScalarEmitter {
  public:
@@ -25,6 +26,13 @@ class ScalarEmitter {
   llvm::Value* apply(const kernel::Instruction& instruction, DType from, std::span<llvm::Value* const> args);
   llvm::Value* constant(DType dtype, double number);
 
+  /// How an element lies in memory, and the way between: an element for each lane.
+  llvm::Type* stored_element(DType dtype) const;
+  llvm::Value* loaded(DType dtype, llvm::Value* stored);
+  llvm::Value* to_store(DType dtype, llvm::Value* x);
+  /// What fills lanes that do not exist: 1, which no function finds hard. `type` is of stored elements.
+  llvm::Value* idle(DType dtype, llvm::Type* type) const;
+
   bool fuses() const { return host_.fma; }
   /// a · b + c, rounded once.
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c);
@@ -34,6 +42,16 @@ class ScalarEmitter {
   llvm::Value* identity(ReduceOp op, DType dtype);
 
  private:
+  /// narrow_floats.cpp. `rounded` gives the nearest value of bf16 or f16, ties to even, as an f32.
+  llvm::Value* rounded(DType dtype, llvm::Value* x);
+  llvm::Value* round_bf16(llvm::Value* x);
+  llvm::Value* round_f16(llvm::Value* x);
+  llvm::Value* load_f16(llvm::Value* stored);
+  llvm::Value* store_f16(llvm::Value* x);
+  llvm::Value* as_bits(llvm::Value* x);
+  llvm::Value* as_f32(llvm::Value* bits);
+
+  llvm::Value* compute(const kernel::Instruction& instruction, DType from, std::span<llvm::Value* const> args);
   llvm::Value* unary(const kernel::Instruction& instruction, llvm::Value* x);
   llvm::Value* binary(const kernel::Instruction& instruction, DType from, llvm::Value* x, llvm::Value* y);
   llvm::Value* cast(DType from, DType to, llvm::Value* x);

@@ -19,6 +19,7 @@ Host detect() {
   for (const std::string& name : names) result.features += (result.features.empty() ? "" : ",") + name;
   const auto has = [&](const char* name) { return found.lookup(name); };
   result.fma = has("fma");
+  result.f16c = has("f16c");
   if (has("avx2") && has("fma")) result.vector_bits = 256;
   if (has("avx512f") && has("avx512dq") && has("avx512bw") && has("avx512vl")) result.vector_bits = 512;
   return result;
@@ -31,8 +32,8 @@ Host host(int vector_bits) {
   if (vector_bits == 0 || vector_bits == mine.vector_bits) return mine;
   DTL_CHECK(vector_bits <= mine.vector_bits && (vector_bits == 256 || vector_bits == 128), "vectors of {} bits on a processor with {}",
             vector_bits, mine.vector_bits);
-  if (vector_bits == 256) return {"x86-64-v3", "", 256, true};
-  return {"x86-64-v2", "", 128, false};
+  if (vector_bits == 256) return {"x86-64-v3", "", 256, true, true};
+  return {"x86-64-v2", "", 128, false, false};
 }
 
 }  // namespace dtl::codegen

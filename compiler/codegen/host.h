@@ -9,6 +9,7 @@ struct Host {
   std::string cpu, features;
   int vector_bits = 128;  ///< 512, 256 or 128
   bool fma = false;
+  bool f16c = false;  ///< converts f16 by an instruction
 
   /// Elements of a vector of 4-byte values, or of 8-byte ones.
   int lanes(bool wide) const { return vector_bits / (wide ? 64 : 32); }

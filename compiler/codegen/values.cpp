@@ -134,7 +134,7 @@ Value* KernelEmitter::compute(int32_t id, int unit) {
 
 /// a · b + c, a · b − c and c − a · b round once where the product has no other use. Decided by the kernel's text alone.
 Value* KernelEmitter::fused(const Instruction& it, int unit) {
-  if (!scalar_.fuses() || !is_float(it.dtype) || (it.scalar != Scalar::add && it.scalar != Scalar::subtract)) return nullptr;
+  if (!scalar_.fuses() || !is_float(it.dtype) || is_narrow(it.dtype) || (it.scalar != Scalar::add && it.scalar != Scalar::subtract)) return nullptr;
   const auto id = static_cast<int32_t>(&it - kernel_.body.data());
   for (const size_t k : {size_t{0}, size_t{1}}) {
     const Instruction& product = instruction(it.args[k]);
@@ -155,7 +155,7 @@ Value* KernelEmitter::fused(const Instruction& it, int unit) {
 /// accumulator + a · b, where that is what a sum adds and nobody else uses the product.
 Value* KernelEmitter::sum_of_product(int32_t id, int unit, Value* accumulator, bool lanes) {
   const Instruction& it = instruction(id);
-  if (!scalar_.fuses() || !is_float(it.dtype) || it.scalar != Scalar::multiply || analysis_[id].uses != 1) return nullptr;
+  if (!scalar_.fuses() || !is_float(it.dtype) || is_narrow(it.dtype) || it.scalar != Scalar::multiply || analysis_[id].uses != 1) return nullptr;
   const auto operand = [&](int32_t arg) { return lanes ? widened(arg, unit) : value(arg, unit); };
   Value* a = operand(it.args[0]);
   Value* b = operand(it.args[1]);
@@ -216,14 +216,13 @@ Value* KernelEmitter::address(int32_t operand, const std::vector<int32_t>& indic
   Value* offset = b_.getInt64(0);
   for (size_t d = 0; d < indices.size(); ++d) offset = b_.CreateAdd(offset, b_.CreateMul(first(indices[d], unit), stride(operand, d)));
   const DType dtype = kernel_.operands[static_cast<size_t>(operand)].dtype;
-  return b_.CreateGEP(dtype == DType::boolean ? b_.getInt8Ty() : scalar_.element(dtype), base(operand),
-                      kept_inside(offset, operand, indices));
+  return b_.CreateGEP(scalar_.stored_element(dtype), base(operand), kept_inside(offset, operand, indices));
 }
 
 /// Of every lane.
 Value* KernelEmitter::addresses(int32_t operand, const std::vector<int32_t>& indices, int unit, const Motion& motion) {
   const DType dtype = kernel_.operands[static_cast<size_t>(operand)].dtype;
-  llvm::Type* type = dtype == DType::boolean ? b_.getInt8Ty() : scalar_.element(dtype);
+  llvm::Type* type = scalar_.stored_element(dtype);
   if (motion.kind == Motion::Kind::strided) {
     Value* steps = b_.CreateMul(lane_numbers(), scalar_.splat(b_.getInt64(static_cast<uint64_t>(motion.stride))));
     return b_.CreateGEP(type, address(operand, indices, unit), steps);
@@ -239,7 +238,7 @@ Value* KernelEmitter::addresses(int32_t operand, const std::vector<int32_t>& ind
 
 Value* KernelEmitter::load(const Instruction& it, int unit) {
   const auto id = static_cast<int32_t>(&it - kernel_.body.data());
-  llvm::Type* element = it.dtype == DType::boolean ? b_.getInt8Ty() : scalar_.element(it.dtype);
+  llvm::Type* element = scalar_.stored_element(it.dtype);
   const llvm::Align align(static_cast<uint64_t>(size_of(it.dtype)));
   return at_level(level_of(id), [&]() -> Value* {
     Value* result = nullptr;
@@ -248,8 +247,7 @@ Value* KernelEmitter::load(const Instruction& it, int unit) {
       result = b_.CreateAlignedLoad(element, address(it.index, it.args, unit), align);
     } else {
       auto* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(schedule_.lanes));
-      // Lanes that do not exist hold 1, which no function finds hard.
-      Value* idle = is_float(it.dtype) ? llvm::ConstantFP::get(type, 1) : llvm::Constant::getNullValue(type);
+      Value* idle = scalar_.idle(it.dtype, type);
       if (motion.kind == Motion::Kind::strided && motion.stride == 1) {
         Value* pointer = address(it.index, it.args, unit);
         result = mask() ? static_cast<Value*>(b_.CreateMaskedLoad(type, pointer, align, mask(), idle))
@@ -260,19 +258,14 @@ Value* KernelEmitter::load(const Instruction& it, int unit) {
         result = b_.CreateMaskedGather(type, addresses(it.index, it.args, unit, motion), align, mask(), idle);
       }
     }
-    if (it.dtype == DType::boolean) return b_.CreateICmpNE(result, llvm::Constant::getNullValue(result->getType()));
-    return result;
+    return scalar_.loaded(it.dtype, result);
   });
 }
 
 void KernelEmitter::store(const kernel::Store& store, int unit, Value* value) {
   const DType dtype = kernel_.operands[static_cast<size_t>(store.operand)].dtype;
   const llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
-  if (dtype == DType::boolean) {
-    llvm::Type* byte = b_.getInt8Ty();
-    value = b_.CreateZExt(value,
-                          value->getType()->isVectorTy() ? llvm::FixedVectorType::get(byte, static_cast<unsigned>(schedule_.lanes)) : byte);
-  }
+  value = scalar_.to_store(dtype, value);
   const Motion motion = analysis_.motion(store.operand, store.indices, lane_loop_, varying_);
   if (lane_loop_ < 0) {
     b_.CreateAlignedStore(value, address(store.operand, store.indices, unit), align);

@@ -200,8 +200,7 @@ class Verifier {
       return fail("{}: stage {} has no result {}", where, it.index, it.number);
     const int32_t value = reductions[static_cast<size_t>(it.number)].value;
     if (!is_index(value)) return fail("stage {}: there is no %{}", it.index, value);
-    const bool narrow = dtype(value) == DType::bf16 || dtype(value) == DType::f16;
-    require(it.dtype == (narrow ? DType::f32 : dtype(value)), "{}: the type of result {} of stage {} is another", where, it.number,
+    require(it.dtype == (is_narrow(dtype(value)) ? DType::f32 : dtype(value)), "{}: the type of result {} of stage {} is another", where, it.number,
             it.index);
   }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/plan/half.h"
+
 namespace dtl::ops {
 
 int64_t count(std::span<const int64_t> shape) {
@@ -93,7 +95,7 @@ int64_t highest(DType dtype) {
 
 double cast_value(DType from, DType to, double value) {
   if (to == DType::boolean) return value != 0 ? 1 : 0;  // NaN is not 0
-  if (!is_integer(to)) return value;
+  if (!is_integer(to)) return plan::narrowed(to, value);
   if (!is_float(from)) return wrapped(to, static_cast<int64_t>(value));
   if (std::isnan(value)) return 0;
   const double whole = std::trunc(value);

@@ -31,7 +31,7 @@ void each_index(std::span<const int64_t> shape, Visit visit) {
 
 /// What a variable of `dtype` holds after `value` is put there: integers wrap around, a bool is 0 or 1, floats stay.
 double wrapped(DType dtype, int64_t value);
-/// The value of a cast: floats are not rounded to narrower floats; to integers it truncates towards zero and saturates,
+/// The value of a cast: f64 is not rounded to f32, but all is to bf16 and f16, by way of f32; to integers it truncates towards zero and saturates,
 /// and NaN gives 0.
 double cast_value(DType from, DType to, double value);
 

@@ -111,6 +111,8 @@ std::vector<graph::Sample> matmul_samples() {
   add(DType::f64, {5, 3}, {4, 3}, false, true);
   add(DType::f64, {3, 5}, {4, 3}, true, true);
   add(DType::f32, {batch, 7}, {7, 2}, false, false);
+  add(DType::bf16, {batch, 7}, {7, 2}, false, false);
+  add(DType::f16, {7, 5}, {7, 2}, true, false);
   add(DType::f64, {batch, 2}, {batch, 3}, true, false);
   add(DType::f64, {2, 3, 4}, {2, 4, 5}, false, false);
   add(DType::f64, {2, 3, 4}, {2, 5, 4}, false, true);

@@ -76,6 +76,17 @@ std::vector<graph::Sample> cast_samples() {
   add(DType::u8, DType::f32, 0, 256);
   add(DType::boolean, DType::f64, 0, 2);
   add(DType::i32, DType::boolean, -2, 2);
+  for (const DType narrow : {DType::bf16, DType::f16}) {
+    add(DType::f32, narrow, -2, 2);
+    add(DType::f32, narrow, -70000, 70000);
+    add(DType::f32, narrow, -1e-7, 1e-7);
+    add(DType::f64, narrow, -2, 2);
+    add(DType::i64, narrow, -70000, 70000);
+    add(narrow, DType::f32, -2, 2);
+    add(narrow, DType::f64, -1e-7, 1e-7);
+    add(narrow, DType::i8, -400, 400);
+    add(narrow, narrow == DType::f16 ? DType::bf16 : DType::f16, -2, 2);
+  }
   for (const auto& shape : sample_shapes()) result.push_back({{{DType::f64, shape}}, {{"to", DType::f64}}, {}, sample_dims()});
   result.push_back({{{DType::f64, {2}}}, {}, "`cast` lacks the attribute `to`"});
   result.push_back({{{DType::f64, {2}}}, {{"to", std::string("f32")}}, "attribute `to` of `cast` is not an element type"});
@@ -91,7 +102,7 @@ graph::OpRecord cast() {
               {"x"},
               {{"to", graph::AttrKind::dtype}},
               1,
-              "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0"},
+              "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0; to nearest even"},
       .axes = same_axes(1),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs& attrs) -> Inferred {
         return Types{{attrs.get<DType>("to"), operands[0].dims}};

@@ -36,7 +36,7 @@ std::vector<Array> uniform_evaluate(const graph::EvaluateContext& context, const
   size_t at = 0;
   each_index(result.shape, [&](Shape index) {
     for (size_t d = 0; d < index.size(); ++d) index[d] += context.result_offsets[0][d];
-    result.data[at++] = philox_uniform(seed, stream, step, static_cast<uint64_t>(flat(whole, index)));
+    result.data[at++] = philox_uniform(seed, stream, step, static_cast<uint64_t>(flat(whole, index)), uniform_bits(result.dtype));
   });
   return {std::move(result)};
 }
@@ -74,6 +74,8 @@ std::vector<graph::Sample> uniform_samples() {
   };
   add({scalar, scalar}, {batch, 3}, 7, DType::f64);
   add({scalar, scalar}, {4, batch}, 7, DType::f32);
+  add({scalar, scalar}, {300}, 7, DType::bf16);
+  add({scalar, scalar}, {300}, 7, DType::f16);
   add({scalar, scalar}, {2, 3, 2}, (int64_t{5} << 32) + 1, DType::f64);
   add({scalar, scalar}, {}, 0, DType::f64);
   add({scalar, scalar}, {0, 2}, 0, DType::f64);

@@ -131,6 +131,8 @@ std::vector<graph::Sample> reduce_samples() {
     add(DType::f64, {4, 3}, op, {1});
     add(DType::f64, {batch, 3, 2}, op, {0, 2});
     add(DType::f32, {5, 7}, op, {0});
+    add(DType::bf16, {5, 7}, op, {0});
+    add(DType::f16, {5, 7}, op, {1});
     add(DType::i64, {6, 2}, op, {0});
   }
   add(DType::f64, {batch}, ReduceOp::sum, {0});
@@ -139,6 +141,7 @@ std::vector<graph::Sample> reduce_samples() {
   add(DType::f64, {0, 3}, ReduceOp::sum, {0});
   add(DType::f64, {3, 0}, ReduceOp::max, {1});
   add(DType::u8, {300}, ReduceOp::sum, {0});
+  add(DType::bf16, {3000}, ReduceOp::sum, {0});  // a bf16 sum would stand still at 256
   const auto refuse = [&](DType dtype, Ints axes, std::string text) {
     result.push_back({{{dtype, {2, 3}}}, {{"op", ReduceOp::sum}, {"axes", std::move(axes)}}, std::move(text)});
   };

@@ -264,10 +264,12 @@ class Composer {
     const kernel::Reduction reduction{op, value};
     auto at = std::find(reductions.begin(), reductions.end(), reduction);
     if (at == reductions.end()) at = reductions.insert(at, reduction);
-    Instruction result{Scalar::reduced, kernel_.body[static_cast<size_t>(value)].dtype, {}};
+    const DType dtype = kernel_.body[static_cast<size_t>(value)].dtype;
+    Instruction result{Scalar::reduced, is_narrow(dtype) ? DType::f32 : dtype, {}};
     result.index = static_cast<int32_t>(draft);
     result.number = static_cast<double>(at - reductions.begin());
-    return push(std::move(result), level + 1);
+    const int32_t whole = push(std::move(result), level + 1);
+    return is_narrow(dtype) ? push({Scalar::cast, dtype, {whole}}, level + 1) : whole;
   }
 
   int32_t reduction(NodeId node) {

@@ -4,6 +4,7 @@
 
 #include "compiler/graph/axes.h"
 #include "compiler/transform/simplify_rules.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::transform {
 namespace {
@@ -155,7 +156,7 @@ Outcome fold_elementwise(const Site& site) {
   const std::vector<std::vector<int64_t>> scalar(1);
   const std::map<std::string, int64_t> dims;
   const auto results = site.op.evaluate->local({result_types, scalar, scalar, dims}, site.attrs, operands);
-  const double value = results[0].data[0];
+  const double value = plan::narrowed(site.type.dtype, results[0].data[0]);
   if (!holdable(site.type.dtype, value)) return std::nullopt;
   return site.filled(value, site.type);
 }

@@ -185,8 +185,7 @@ Outcome fold_size(const Site& site) {
   constexpr int64_t kExact = int64_t{1} << 24;
   if (!size || *size > kExact) return std::nullopt;
   // A small element type wraps around: left to the op.
-  if (site.type.dtype == DType::u8 || site.type.dtype == DType::i8 || site.type.dtype == DType::f16 || site.type.dtype == DType::bf16)
-    return std::nullopt;
+  if (site.type.dtype == DType::u8 || site.type.dtype == DType::i8 || is_narrow(site.type.dtype)) return std::nullopt;
   return site.filled(static_cast<double>(*size), site.type);
 }
 

@@ -40,7 +40,7 @@ Gemm::Cut Gemm::Cut::of(int64_t n, int64_t most, int64_t multiple) {
 }
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
-  assert(shape.dtype == DType::f32 || shape.dtype == DType::f64);
+  assert(is_float(shape.dtype));
   assert(shape.batch >= 0 && shape.m >= 0 && shape.n >= 0 && shape.k >= 0);
   if (shape.n == 1 && shape.m > 1) {
     // A column is computed as a row, C' = B' · A': vectors lie along the longer side.
@@ -50,7 +50,7 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
     shape_.transpose_a = false;  // a vector is the same memory either way
     shape_.transpose_b = !shape.transpose_a;
   }
-  const int64_t width = size_of(shape.dtype), lanes = kVectorBytes / width;
+  const int64_t width = is_narrow(shape.dtype) ? size_of(DType::f32) : size_of(shape.dtype), lanes = kVectorBytes / width;
   panels_ = Cut::of(shape_.n, kPanelBytes / width, lanes);
   int64_t strip = kStrip;
   while (strip > kThinStrip && shape.batch * panels_.count * ceil_div(shape_.m, strip) < kFewTiles) strip /= 2;
@@ -61,6 +61,8 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   panel_stride_ = pack_b_ ? ceil_div(panels_.size, lanes) * lanes : shape_.n;
   pack_a_ = shape_.transpose_a && panels_.count > 1 && shape_.m * width % kBadStride == 0 && depths_.size * width > kDeepBytes;
   strip_stride_ = pack_a_ ? ceil_div(strips_.size, lanes) * lanes : shape_.transpose_a ? shape_.m : shape_.k;
+  c_stride_ = shape_.n;
+  if (is_narrow(shape.dtype)) plan_narrow();
   if (tiles() > 0 && shape_.k > 0) prepare_kernels();
 }
 
@@ -77,8 +79,8 @@ void Gemm::prepare_kernels() {
     const int prefetch = LIBXSMM_PREFETCH_NONE;
     const auto b_stride = static_cast<libxsmm_blasint>(panel_stride_);
     const auto a_stride = static_cast<libxsmm_blasint>(strip_stride_);
-    const auto c_stride = static_cast<libxsmm_blasint>(shape_.n);
-    if (shape_.dtype == DType::f32) {
+    const auto c_stride = static_cast<libxsmm_blasint>(c_stride_);
+    if (shape_.dtype != DType::f64) {
       const float alpha = 1, beta = adds ? 1 : 0;
       kernels_[i] =
           reinterpret_cast<Kernel>(libxsmm_smmdispatch(n, m, k, &b_stride, &a_stride, &c_stride, &alpha, &beta, &flags, &prefetch));
@@ -92,6 +94,7 @@ void Gemm::prepare_kernels() {
 }
 
 int64_t Gemm::scratch_bytes() const {
+  if (is_narrow(shape_.dtype)) return narrow_scratch().total * size_of(DType::f32);
   const int64_t panel = pack_b_ ? panel_stride_ : 0, group = pack_a_ ? groups_.size * strip_stride_ : 0;
   return depths_.size * (panel + group) * size_of(shape_.dtype);
 }
@@ -114,6 +117,7 @@ void Gemm::run(const void* a, const void* b, void* c, int thread, int threads, s
 }
 
 void Gemm::run_group(const Operands& operands, int64_t group, int64_t first_tile, int64_t end_tile) const {
+  if (is_narrow(shape_.dtype)) return run_group_narrow(operands, group, first_tile, end_tile);
   const int64_t strips = groups_.at(group);
   // All depths of a tile are added by one thread, in order. k = 0 has one depth, in which there is nothing to add.
   for (int64_t depth = 0; depth < std::max<int64_t>(depths_.count, 1); ++depth) {

@@ -63,6 +63,16 @@ class Gemm {
   std::byte* packed_strip(const Operands& operands, int64_t strip) const;
   void zero(std::byte* c, int64_t panel, int64_t first_strip, int64_t end_strip) const;
 
+  // gemm_narrow.cpp: bf16 and f16.
+  void plan_narrow();
+  void run_group_narrow(const Operands& operands, int64_t group, int64_t first_tile, int64_t end_tile) const;
+  void run_panel_narrow(const Operands& operands, int64_t panel, int64_t first_strip, int64_t end_strip) const;
+  /// Where in the scratch, in elements of f32.
+  struct NarrowScratch {
+    int64_t b = 0, raw_b = 0, a = 0, c = 0, total = 0;
+  };
+  NarrowScratch narrow_scratch() const;
+
   GemmShape shape_;  ///< with m and n, A and B exchanged if `swapped_`
   bool swapped_ = false;
   Cut strips_;  ///< of m: rows of C
@@ -72,6 +82,7 @@ class Gemm {
   bool pack_a_ = false, pack_b_ = false;
   int64_t panel_stride_ = 0;  ///< elements between rows of op(B) as the kernels read it
   int64_t strip_stride_ = 0;  ///< elements between rows of A, as stored, as the kernels read it
+  int64_t c_stride_ = 0;      ///< elements between rows of C as the kernels write it
   std::vector<Kernel> kernels_;
 };
 

@@ -42,6 +42,8 @@ int64_t size_of(DType dtype) { return kRows[static_cast<size_t>(dtype)].size; }
 
 bool is_float(DType dtype) { return dtype <= DType::f16; }
 
+bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
+
 bool is_integer(DType dtype) { return dtype >= DType::i64 && dtype <= DType::u8; }
 
 std::string_view name_of(ReduceOp op) { return kReduceNames[static_cast<size_t>(op)]; }

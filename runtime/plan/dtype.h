@@ -17,6 +17,8 @@ std::optional<DType> parse_dtype(std::string_view name);
 int64_t size_of(DType dtype);
 
 bool is_float(DType dtype);
+/// bf16 and f16: computed in f32, rounded after each operation.
+bool is_narrow(DType dtype);
 /// Signed and unsigned integers; bool is neither integer nor float.
 bool is_integer(DType dtype);
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "runtime/plan/dtype.h"
+
 namespace dtl::plan {
 
 /// bf16 is the upper half of an f32.
@@ -28,6 +30,14 @@ struct F16 {
   explicit F16(float wide) : value(static_cast<_Float16>(wide)) {}
   explicit operator float() const { return static_cast<float>(value); }
 };
+
+/// The value that an element of bf16 or f16 holds after `value` is put there; other types keep it as it is. By way of f32, as
+/// every conversion to them.
+inline double narrowed(DType dtype, double value) {
+  if (dtype == DType::bf16) return static_cast<double>(static_cast<float>(Bf16(static_cast<float>(value))));
+  if (dtype == DType::f16) return static_cast<double>(static_cast<float>(F16(static_cast<float>(value))));
+  return value;
+}
 
 static_assert(sizeof(Bf16) == 2 && sizeof(F16) == 2);
 

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/codegen/host.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::codegen::test {
 
@@ -67,10 +68,10 @@ Value Memory::get(int64_t at) const {
     case DType::boolean:
       return {0, read<uint8_t>(data_, at)};
     case DType::bf16:
+      return {static_cast<double>(static_cast<float>(read<plan::Bf16>(data_, at))), 0};
     case DType::f16:
-      break;
+      return {static_cast<double>(static_cast<float>(read<plan::F16>(data_, at))), 0};
   }
-  FAIL("no memory of " << name_of(dtype_));
   return {};
 }
 
@@ -91,10 +92,10 @@ void Memory::set(int64_t at, Value value) {
     case DType::boolean:
       return write<uint8_t>(data_, at, value.whole != 0);
     case DType::bf16:
+      return write<plan::Bf16>(data_, at, static_cast<float>(value.real));
     case DType::f16:
-      break;
+      return write<plan::F16>(data_, at, static_cast<float>(value.real));
   }
-  FAIL("no memory of " << name_of(dtype_));
 }
 
 Memory Memory::copy() const {
@@ -162,6 +163,11 @@ double ulps(DType dtype, double a, double b) {
   if (a == b) return 0;
   // Floats in order are their bits in order.
   const auto rank = [&](double x) {
+    if (is_narrow(dtype)) {
+      const auto value = static_cast<float>(x);
+      const auto bits = dtype == DType::bf16 ? std::bit_cast<int16_t>(plan::Bf16(value)) : std::bit_cast<int16_t>(plan::F16(value));
+      return bits < 0 ? std::numeric_limits<int16_t>::min() - int64_t{bits} : int64_t{bits};
+    }
     if (dtype == DType::f32) {
       const auto bits = std::bit_cast<int32_t>(static_cast<float>(x));
       return bits < 0 ? std::numeric_limits<int32_t>::min() - int64_t{bits} : int64_t{bits};

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/jit.h"
 #include "compiler/ops/registry.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::ops::test {
 
@@ -89,6 +90,7 @@ Array draw(const TensorType& type, const Sizes& dims, const Sample& sample, Rand
   for (int64_t i = 0; i < count(array.shape); ++i) {
     double value = between(sample.low, sample.high, random);
     if (type.dtype == DType::f32) value = static_cast<float>(value);
+    value = plan::narrowed(type.dtype, value);
     if (type.dtype == DType::boolean) value = between(0, 2, random);
     if (!is_float(type.dtype)) value = std::max(std::floor(value), natural ? 0.0 : -0x1p62);
     array.data.push_back(is_float(type.dtype) ? value : wrapped(type.dtype, static_cast<int64_t>(value)));
@@ -236,8 +238,13 @@ Composed compose(const graph::KernelRule& rule, const Arrays& operands, const Ar
   for (const kernel::Reduction& first : rule.first) kernel.stages.push_back({trailing, {first}, {}});
   if (rule.combine) {
     kernel.stages.push_back({trailing, {{*rule.combine, value}}, {}});
-    kernel.body.push_back({.scalar = Scalar::reduced, .dtype = result.dtype, .args = {}, .index = static_cast<int32_t>(rule.first.size())});
+    const DType accumulated = is_narrow(result.dtype) ? DType::f32 : result.dtype;
+    kernel.body.push_back({.scalar = Scalar::reduced, .dtype = accumulated, .args = {}, .index = static_cast<int32_t>(rule.first.size())});
     value = static_cast<int32_t>(kernel.body.size()) - 1;
+    if (accumulated != result.dtype) {
+      kernel.body.push_back({Scalar::cast, result.dtype, {value}});
+      ++value;
+    }
   }
   std::vector<int32_t> place;
   for (int32_t d = 0; d < kernel.outer; ++d) {
@@ -250,14 +257,18 @@ Composed compose(const graph::KernelRule& rule, const Arrays& operands, const Ar
 
 namespace {
 
+/// What converts to and from a double.
+template <class T>
+using Wide = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+
 template <class T>
 void convert(const std::vector<double>& from, std::vector<char>& bytes) {
   bytes.resize(std::max<size_t>(from.size(), 1) * sizeof(T));
-  for (size_t i = 0; i < from.size(); ++i) reinterpret_cast<T*>(bytes.data())[i] = static_cast<T>(from[i]);
+  for (size_t i = 0; i < from.size(); ++i) reinterpret_cast<T*>(bytes.data())[i] = T(static_cast<Wide<T>>(from[i]));
 }
 template <class T>
 void convert(const std::vector<char>& bytes, std::vector<double>& to) {
-  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(reinterpret_cast<const T*>(bytes.data())[i]);
+  for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(static_cast<Wide<T>>(reinterpret_cast<const T*>(bytes.data())[i]));
 }
 
 /// Calls `convert` with the type in memory.
@@ -278,10 +289,10 @@ void converted(DType dtype, const From& from, To& to) {
     case DType::boolean:
       return convert<uint8_t>(from, to);
     case DType::bf16:
+      return convert<plan::Bf16>(from, to);
     case DType::f16:
-      break;
+      return convert<plan::F16>(from, to);
   }
-  FAIL("no memory of " << name_of(dtype));
 }
 
 }  // namespace

@@ -7,14 +7,35 @@
 #include <random>
 #include <type_traits>
 
+#include "runtime/plan/half.h"
+
 namespace dtl::device {
 namespace {
+
+template <class T>
+constexpr DType kDType = std::is_same_v<T, double>       ? DType::f64
+                         : std::is_same_v<T, float>      ? DType::f32
+                         : std::is_same_v<T, plan::Bf16> ? DType::bf16
+                                                         : DType::f16;
+
+/// A number of the type; of the narrow ones by way of f32, which holds the sums of these tests exactly.
+template <class T>
+double number(T value) {
+  if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
+  return static_cast<double>(static_cast<float>(value));
+}
+template <class T>
+std::vector<double> numbers(const std::vector<T>& values) {
+  std::vector<double> result;
+  for (const T value : values) result.push_back(number(value));
+  return result;
+}
 
 /// Small integers: every sum is exact, so that the product must be equal, not close.
 template <class T>
 std::vector<T> random_integers(int64_t n, std::mt19937& random) {
   std::vector<T> values(static_cast<size_t>(n));
-  for (T& value : values) value = static_cast<T>(static_cast<int>(random() % 9) - 4);
+  for (T& value : values) value = T(static_cast<float>(static_cast<int>(random() % 9) - 4));
   return values;
 }
 
@@ -36,13 +57,13 @@ std::vector<T> expected(const GemmShape& s, const std::vector<T>& a, const std::
     for (int64_t i = 0; i < s.m; ++i) {
       for (int64_t j = 0; j < s.n; ++j) {
         T& to = c[static_cast<size_t>((p * s.m + i) * s.n + j)];
-        double sum = s.accumulate ? static_cast<double>(to) : 0;
+        double sum = s.accumulate ? number(to) : 0;
         for (int64_t l = 0; l < s.k; ++l) {
           const int64_t in_a = p * s.m * s.k + (s.transpose_a ? l * s.m + i : i * s.k + l);
           const int64_t in_b = p * s.k * s.n + (s.transpose_b ? j * s.k + l : l * s.n + j);
-          sum += static_cast<double>(a[static_cast<size_t>(in_a)]) * static_cast<double>(b[static_cast<size_t>(in_b)]);
+          sum += number(a[static_cast<size_t>(in_a)]) * number(b[static_cast<size_t>(in_b)]);
         }
-        to = static_cast<T>(sum);
+        to = T(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(sum));  // one rounding
       }
     }
   }
@@ -51,14 +72,14 @@ std::vector<T> expected(const GemmShape& s, const std::vector<T>& a, const std::
 
 template <class T>
 void check(GemmShape shape, std::mt19937& random) {
-  shape.dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+  shape.dtype = kDType<T>;
   const auto a = random_integers<T>(shape.batch * shape.m * shape.k, random);
   const auto b = random_integers<T>(shape.batch * shape.k * shape.n, random);
   const auto c = random_integers<T>(shape.batch * shape.m * shape.n, random);
   const int threads = 1 + static_cast<int>(random() % 5);
   INFO("dtype " << name_of(shape.dtype) << " batch " << shape.batch << " m " << shape.m << " n " << shape.n << " k " << shape.k << " ta "
                 << shape.transpose_a << " tb " << shape.transpose_b << " acc " << shape.accumulate << " threads " << threads);
-  REQUIRE(run(shape, a, b, c, threads) == expected(shape, a, b, c));
+  REQUIRE(numbers(run(shape, a, b, c, threads)) == numbers(expected(shape, a, b, c)));
 }
 
 TEST_CASE("gemm equals plain loops at every combination of small and odd sizes") {
@@ -76,6 +97,8 @@ TEST_CASE("gemm equals plain loops at every combination of small and odd sizes")
                               .k = k};
         check<float>(shape, random);
         check<double>(shape, random);
+        check<plan::Bf16>(shape, random);
+        check<plan::F16>(shape, random);
       }
     }
   }
@@ -94,6 +117,8 @@ TEST_CASE("gemm equals plain loops at random sizes") {
                           .k = size(600)};
     check<float>(shape, random);
     check<double>(shape, random);
+    check<plan::Bf16>(shape, random);
+    check<plan::F16>(shape, random);
   }
 }
 
@@ -109,6 +134,8 @@ TEST_CASE("gemm takes every transpose and accumulates over several depths of k")
                           .k = 530};
     check<float>(shape, random);
     check<double>(shape, random);
+    check<plan::Bf16>(shape, random);
+    check<plan::F16>(shape, random);
   }
 }
 
@@ -117,6 +144,8 @@ TEST_CASE("gemm takes a transposed A whose rows lie 4 KB apart, and more strips 
   check<float>({.transpose_a = true, .m = 1024, .n = 70, .k = 150}, random);
   check<double>({.transpose_a = true, .transpose_b = true, .accumulate = true, .batch = 2, .m = 512, .n = 40, .k = 90}, random);
   check<float>({.m = 600, .n = 70, .k = 20}, random);
+  check<plan::Bf16>({.transpose_a = true, .m = 1024, .n = 70, .k = 150}, random);
+  check<plan::F16>({.m = 600, .n = 70, .k = 20}, random);
 }
 
 TEST_CASE("gemm gives the same bits for every number of threads") {
@@ -144,6 +173,19 @@ TEST_CASE("an infinite or undefined element reaches its row of the product") {
     REQUIRE(result[j] == 2);  // what C held before does not matter
     REQUIRE(std::isnan(result[4 + j]));
     REQUIRE(std::isinf(result[8 + j]));
+  }
+}
+
+TEST_CASE("sums of bf16 and f16 are kept in f32 and rounded once, to infinity where f16 ends") {
+  // 4096 ones: a running sum in bf16 would stand still at 256, and one in f16 at 2048.
+  const GemmShape shape{.dtype = DType::bf16, .m = 1, .n = 3, .k = 4096};
+  const std::vector<plan::Bf16> a(4096, plan::Bf16(1)), b(3 * 4096, plan::Bf16(1)), c(3);
+  CHECK(numbers(run(shape, a, b, c, 1)) == std::vector<double>(3, 4096));
+  GemmShape halves = shape;
+  halves.dtype = DType::f16;
+  for (const float x : {1.0F, 5.0F}) {
+    const std::vector<plan::F16> row(4096, plan::F16(x)), matrix(3 * 4096, plan::F16(x)), none(3);
+    CHECK(numbers(run(halves, row, matrix, none, 1)) == std::vector<double>(3, x == 1 ? 4096 : static_cast<double>(INFINITY)));
   }
 }
 
