@@ -162,9 +162,10 @@ Part Members::part(const types::TensorType& type, const types::Placements& place
   for (size_t axis = 0; axis < sizes_.size() && axis < placements.size(); ++axis) {
     if (placements[axis].kind != PlacementKind::split) continue;
     const auto dim = static_cast<size_t>(placements[axis].dim);
-    const Share own = share(part.shape[dim], coordinates_[member][axis], sizes_[axis]);
-    part.offset[dim] += own.begin;
-    part.shape[dim] = own.count;
+    const int64_t unit = type.dims[dim].unit();
+    const Share own = share(part.shape[dim] / unit, coordinates_[member][axis], sizes_[axis]);
+    part.offset[dim] += own.begin * unit;
+    part.shape[dim] = own.count * unit;
   }
   return part;
 }

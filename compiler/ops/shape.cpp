@@ -118,7 +118,19 @@ graph::OpRecord broadcast() {
 
 // ---- reshape
 
-/// Dimensions that are equal from the left and from the right stay splittable; those between are regrouped.
+/// The first dimension from `at` on that is not 1.
+size_t first_real(const std::vector<Dim>& dims, size_t at) {
+  while (at < dims.size() && dims[at] == Dim(1)) ++at;
+  return at;
+}
+
+/// `2 * n` and `6 * n`: parts in units of 2 and of 6 are the same elements, where nothing but 1 stands before them.
+bool divide_alike(const Dim& a, const Dim& b) {
+  return a.terms().size() == 1 && b.terms().size() == 1 && !a.is_constant() && a.terms()[0].first == b.terms()[0].first;
+}
+
+/// Dimensions that are equal from the left and from the right stay splittable; those between are regrouped, of which the
+/// outermost stays splittable if it divides alike: `batch t w -> (batch · t) w`.
 std::string reshape_axes(const graph::AxesContext& context) {
   const std::vector<Dim>& from = context.operands[0].dims;
   const Dims& to = context.attrs.get<Dims>("shape");
@@ -126,17 +138,19 @@ std::string reshape_axes(const graph::AxesContext& context) {
   size_t leading = 0, trailing = 0;
   while (leading < both && from[leading] == to[leading]) ++leading;
   while (leading + trailing < both && from[from.size() - 1 - trailing] == to[to.size() - 1 - trailing]) ++trailing;
-  const LetterGroup first = letters(leading), last = letters(trailing, leading);
-  size_t next = leading + trailing;
-  const auto group = [&](size_t rank) {
-    LetterGroup result = first;
-    for (const std::string& letter : letters(rank - leading - trailing, next)) result.push_back(letter + "!");
-    next += rank - leading - trailing;
+  const size_t outer_from = first_real(from, leading), outer_to = first_real(to, leading);
+  const bool regrouped = outer_from + trailing < from.size() && outer_to + trailing < to.size();
+  const bool alike = regrouped && divide_alike(from[outer_from], to[outer_to]);
+  size_t next = 1 + leading + trailing;
+  const auto group = [&](size_t rank, size_t outer) {
+    LetterGroup result = letters(leading, 1);
+    for (size_t d = leading; d + trailing < rank; ++d) result.push_back(alike && d == outer ? letters(1)[0] : letters(1, next++)[0] + "!");
+    const LetterGroup last = letters(trailing, 1 + leading);
     result.insert(result.end(), last.begin(), last.end());
     return result;
   };
-  const LetterGroup operand = group(from.size());
-  return axes_text({operand}, {group(to.size())});
+  const LetterGroup operand = group(from.size(), outer_from);
+  return axes_text({operand}, {group(to.size(), outer_to)});
 }
 
 Inferred reshape_infer(std::span<const TensorType> operands, const Attrs& attrs) {
@@ -155,6 +169,9 @@ std::vector<graph::Sample> reshape_samples() {
     result.push_back({{std::move(x)}, {{"shape", std::move(shape)}}, std::move(fails), sample_dims()});
   };
   add({DType::f64, {kBatch, 2, 3}}, {kBatch, 6});
+  add({DType::f64, {kBatch, 2, 3}}, {kBatch * 2, 3});
+  add({DType::f64, {kBatch * 2, 3}}, {1, kBatch * 6});
+  add({DType::f64, {kBatch * 6}}, {kBatch, 2, 3});
   add({DType::f64, {2, 6}}, {3, 4});
   add({DType::f32, {5, 1}}, {5});
   add({DType::f64, {4, 3}}, {2, 2, 3});

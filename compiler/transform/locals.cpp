@@ -20,24 +20,25 @@ int32_t Locals::row(const std::string& name, ExtentKind kind, int64_t bound, int
   return at->second;
 }
 
-/// The row of this member's share, or its begin, of `dim` along a mesh axis.
-int32_t Locals::part(const Dim& dim, int32_t axis, ExtentKind kind) {
+/// This member's share, or its begin, of `dim` along a mesh axis.
+Extent Locals::part(const Dim& dim, int32_t axis, ExtentKind kind) {
   const plan::MeshAxis& mesh_axis = plan_.mesh[static_cast<size_t>(axis)];
-  int32_t of;
-  if (const auto size = dim.constant()) {
-    of = row(dim.str(), ExtentKind::fixed, *size, -1, -1);
-  } else {
-    const Extent whole = extent(dim);
-    if (whole.scale != 1)
-      throw PlaceError{
-          {}, fmt::format("a dimension of size {} is split over `{}`, but only a single name or number can be", dim.str(), mesh_axis.name)};
-    of = whole.slot;
-  }
+  Extent units = extent(dim);
+  if (units.slot < 0) units = {1, row(dim.str(), ExtentKind::fixed, units.scale, -1, -1)};
+  const int32_t of = units.slot;
   const plan::ExtentEntry whole = plan_.extents[static_cast<size_t>(of)];
   const std::string name = whole.name + "/" + mesh_axis.name;
   const plan::Slice first = plan::share_of_rank(whole.bound, 0, mesh_axis.size),
                     last = plan::share_of_rank(whole.bound, mesh_axis.size - 1, mesh_axis.size);
-  return kind == ExtentKind::share ? row(name, kind, first.count(), of, axis) : row(name + ".begin", kind, last.begin, of, axis);
+  const int32_t own =
+      kind == ExtentKind::share ? row(name, kind, first.count(), of, axis) : row(name + ".begin", kind, last.begin, of, axis);
+  return {units.scale, own};
+}
+
+/// The member's part of `dim`, as a dimension over the name of its row.
+Dim Locals::shared(const Dim& dim, size_t axis) {
+  const Extent own = part(dim, static_cast<int32_t>(axis), ExtentKind::share);
+  return Dim(own.scale) * Dim::symbol(plan_.extents[static_cast<size_t>(own.slot)].name);
 }
 
 Extent Locals::extent(const Dim& dim) {
@@ -53,7 +54,7 @@ Extent Locals::extent(const Dim& dim) {
     Dim part_dim = Dim::symbol(name);
     for (size_t axis = 0; axis < graph_.strategy.batch.size(); ++axis) {
       if (graph_.strategy.batch[axis].kind != types::PlacementKind::split || plan_.mesh[axis].size == 1) continue;
-      part_dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(part_dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
+      part_dim = shared(part_dim, axis);
     }
     return {terms[0].second, extent(part_dim).slot};
   }
@@ -66,7 +67,7 @@ types::TensorType Locals::type(const graph::Value& value) {
     const types::Placement& placement = value.placements[axis];
     if (placement.kind != types::PlacementKind::split || plan_.mesh[axis].size == 1) continue;
     Dim& dim = type.dims[static_cast<size_t>(placement.dim)];
-    dim = Dim::symbol(plan_.extents[static_cast<size_t>(part(dim, static_cast<int32_t>(axis), ExtentKind::share))].name);
+    dim = shared(dim, axis);
   }
   return type;
 }
@@ -84,7 +85,7 @@ std::optional<Extent> Locals::begin(const graph::Value& value, size_t dim) {
     if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim || plan_.mesh[axis].size == 1) continue;
     if (result)
       throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
-    result = Extent{1, part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin)};
+    result = part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin);
   }
   return result;
 }

@@ -36,7 +36,8 @@ class Locals {
 
  private:
   int32_t row(const std::string& name, plan::ExtentKind kind, int64_t bound, int32_t of, int32_t axis);
-  int32_t part(const types::Dim& dim, int32_t axis, plan::ExtentKind kind);
+  plan::Extent part(const types::Dim& dim, int32_t axis, plan::ExtentKind kind);
+  types::Dim shared(const types::Dim& dim, size_t axis);
 
   const graph::Graph& graph_;
   plan::Plan& plan_;

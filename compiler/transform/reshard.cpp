@@ -66,13 +66,14 @@ int64_t member_bytes(const graph::Graph& graph, ValueId id) {
   for (size_t d = 0; d < value.type.rank(); ++d) {
     // A dimension without a bound is in a graph written by hand.
     for (const std::string& symbol : value.type.dims[d].symbols()) sizes.emplace(symbol, 1);
-    int64_t size = value.type.dims[d].evaluate(sizes);
+    const int64_t unit = value.type.dims[d].unit();
+    int64_t size = value.type.dims[d].evaluate(sizes) / unit;
     for (size_t axis = 0; axis < value.placements.size(); ++axis) {
       const Placement& placement = value.placements[axis];
       if (placement.kind == PlacementKind::split && static_cast<size_t>(placement.dim) == d)
         size = (size + axes[axis].size - 1) / axes[axis].size;
     }
-    bytes *= size;
+    bytes *= size * unit;
   }
   return bytes;
 }

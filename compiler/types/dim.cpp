@@ -103,6 +103,8 @@ std::optional<std::string> Dim::as_symbol() const {
   return terms_[0].first[0];
 }
 
+int64_t Dim::unit() const { return terms_.size() == 1 && !terms_[0].first.empty() && terms_[0].second > 0 ? terms_[0].second : 1; }
+
 std::vector<std::string> Dim::symbols() const {
   std::vector<std::string> names;
   for (const auto& [symbols, coefficient] : terms_) names.insert(names.end(), symbols.begin(), symbols.end());

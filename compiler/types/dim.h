@@ -21,6 +21,8 @@ class Dim {
   std::optional<int64_t> constant() const;
   /// The symbol's name if this is exactly one symbol, coefficient 1.
   std::optional<std::string> as_symbol() const;
+  /// A dimension `c * n` divides in units of c, so that its parts are those of `n` in another shape; any other in units of 1.
+  int64_t unit() const;
   /// Names that occur, sorted.
   std::vector<std::string> symbols() const;
 

@@ -11,7 +11,7 @@
 namespace dtl::types {
 
 enum class PlacementKind : uint8_t {
-  split,      ///< each member holds a part along `dim`; n over N members: the first n mod N hold one more
+  split,      ///< each member holds a part along `dim`: n units (Dim::unit) over N, the first n mod N members one more
   broadcast,  ///< each member holds the whole
   partial,    ///< the whole is the combination by `op` of the members' values
   varying,    ///< each member holds a value of its own; leaves only by a written reduce, all_reduce, all_gather

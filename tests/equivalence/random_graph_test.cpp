@@ -108,13 +108,19 @@ class RandomGraph {
         std::shuffle(permutation.begin(), permutation.end(), random_);
         return add("transpose", {x}, {{"permutation", permutation}});
       }
-      case 7: {  // dimensions of size 1 come and go; others join
+      case 7: {  // dimensions of size 1 come and go; others join, the batch among them, and part again
         Dims other = shape;
+        const auto joined = std::find_if(other.begin(), other.end(), [](const Dim& dim) { return !dim.is_constant() && dim != kBatch; });
+        if (joined != other.end() && number(3) > 0) {
+          const Dim rest = *joined->divided_by(kBatch);
+          *joined = number(2) ? rest : kBatch;
+          other.insert(joined, *joined == rest ? kBatch : rest);
+          return add("reshape", {x}, {{"shape", other}});
+        }
         if (number(2) || rank < 2) {
           other.insert(other.begin() + number(rank + 1), Dim(1));
         } else {
           const auto d = static_cast<size_t>(number(rank - 1));
-          if (!other[d].is_constant() || !other[d + 1].is_constant()) return;
           other[d] = other[d] * other[d + 1];
           other.erase(other.begin() + static_cast<std::ptrdiff_t>(d) + 1);
         }
@@ -123,10 +129,11 @@ class RandomGraph {
       case 8: {
         for (const ValueId y : values_) {
           const Dims right = dims(y);
-          if (rank != 2 || right.size() != 2) continue;
+          const size_t lead = shape.size() - 2;
+          if (rank < 2 || right.size() != shape.size() || !std::equal(shape.begin(), shape.end() - 2, right.begin())) continue;
           for (const bool ta : {false, true}) {
             for (const bool tb : {false, true}) {
-              if (number(3) == 0 && shape[ta ? 0 : 1] == right[tb ? 1 : 0])
+              if (number(3) == 0 && shape[lead + (ta ? 0 : 1)] == right[lead + (tb ? 1 : 0)])
                 return add("matmul", {x, y}, {{"transpose_a", ta}, {"transpose_b", tb}});
             }
           }
