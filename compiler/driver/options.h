@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,11 @@ namespace dtl::driver {
 
 struct Options {
   std::string file;
-  std::vector<std::string> sets;  ///< `a.b=value`
-  std::string strategy;           ///< a name or an expression
-  std::string train;              ///< which train block
-  std::vector<std::string> data;  ///< folders where data is looked up before the program's own
-  int threads = 0;                ///< 0: one for each core of this machine
+  std::vector<std::string> sets;        ///< `a.b=value`
+  std::optional<std::string> strategy;  ///< a name or an expression
+  std::optional<std::string> train;     ///< which train block
+  std::vector<std::string> data;        ///< folders where data is looked up before the program's own
+  int threads = 0;                      ///< 0: one for each core of this machine
   bool json = false, quiet = false;
 
   // check

@@ -73,8 +73,8 @@ bool Compilation::check(bool needs_train) {
     const syntax::Expr* value = syntax::parse_expression(*fragments_, sources, id, sink);
     if (value) sema_options.overrides.push_back({path, value, value->range});
   }
-  if (!options_->strategy.empty()) {
-    const source::FileId id = sources.add("<--strategy>", options_->strategy);
+  if (options_->strategy) {
+    const source::FileId id = sources.add("<--strategy>", *options_->strategy);
     sema_options.strategy = syntax::parse_expression(*fragments_, sources, id, sink);
   }
   if (sink.has_errors()) return false;

@@ -224,6 +224,7 @@ class Step {
     for (size_t i = 0; i < gradients.size(); ++i) {
       gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
     }
+    if (site.clip) gradients = clipped(*site.clip, gradients);
     // Each update sees the weights and states of before the site, so their order does not matter.
     std::vector<std::vector<std::optional<ValueId>>> after;
     for (size_t i = 0; i < site.updates.size(); ++i) after.push_back(update(site.updates[i], gradients[i]));
@@ -237,6 +238,19 @@ class Step {
       }
     }
     builder_.at(range, "");
+  }
+
+  /// The gradients of a site, reduced, by its rule for all of them.
+  std::vector<ValueId> clipped(const sema::GradientRule& rule, const std::vector<ValueId>& gradients) {
+    Surroundings surroundings;
+    surroundings.scope = "gradients";
+    for (size_t i = 0; i < gradients.size(); ++i) surroundings.given[rule.before[i]] = gradients[i];
+    surroundings.read = [](const Statement&) -> ValueId { DTL_CHECK(false, "a rule for gradients reads a variable"); };
+    surroundings.effect = [](const Statement&, ValueId) { DTL_CHECK(false, "a rule for gradients has effects"); };
+    const auto values = lower_body(builder_, rule.body, surroundings);
+    std::vector<ValueId> after;
+    for (const int32_t index : rule.after) after.push_back(*values[static_cast<size_t>(index)]);
+    return after;
   }
 
   std::vector<std::optional<ValueId>> update(const sema::Update& update, ValueId gradient) {

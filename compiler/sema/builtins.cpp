@@ -43,7 +43,7 @@ constexpr std::string_view kLater[] = {"csv",      "text",       "words",       
                                        "max_pool", "avg_pool",   "scan",        "machines",     "images",      "parquet",
                                        "sort",     "top_k",      "in_top_k",    "cumsum",       "all_gather"};
 
-constexpr std::string_view kValues[] = {"none", "training", "synchronous"};
+constexpr std::string_view kValues[] = {"none", "training", "synchronous", "updates_per_epoch"};
 
 }  // namespace
 
@@ -81,6 +81,11 @@ std::optional<Value> builtin_value(std::string_view name, Evaluator& evaluator) 
   if (name == "none") return Value::of(ValueKind::none);
   if (name == "training") return Value::of_boolean(evaluator.emitter().has_context() && evaluator.emitter().context().training);
   if (name == "synchronous") return Value::of_text(ValueKind::update, "synchronous");
+  // 0: the data is not open, or not there, which is told of elsewhere.
+  if (name == "updates_per_epoch") {
+    const int64_t updates = evaluator.program().updates_per_epoch;
+    return updates > 0 ? Value::of_integer(updates) : Value();
+  }
   // The dtype `bool` is read as an element type: `cast(x, bool)`.
   if (auto dtype = evaluator.dtype_named(std::string(name))) return Value::of_dtype(*dtype);
   return std::nullopt;

@@ -63,12 +63,13 @@ const Decl* chosen_train(const Ast& file, const Options& options, Reporter& repo
       reporter.report({file.file, 0, 0}, diag::no_train).help("add `train { model = …  data = …  loss = …  optimizer = …  epochs = … }`");
     return nullptr;
   }
-  if (!options.train.empty()) {
+  if (options.train) {
     for (const Decl* decl : trains) {
-      if (decl->name.text == options.train) return decl;
+      // `--train ""` is no way to say the one without a name.
+      if (!options.train->empty() && decl->name.text == *options.train) return decl;
     }
-    auto reported = reporter.report({file.file, 0, 0}, diag::unknown_train, options.train);
-    if (auto near = nearest(options.train, names)) {
+    auto reported = reporter.report({file.file, 0, 0}, diag::unknown_train, *options.train);
+    if (auto near = nearest(*options.train, names)) {
       reported.help("did you mean `--train " + *near + "`?");
     } else if (!names.empty()) {
       reported.help("it has " + enumerate(names));
@@ -76,7 +77,9 @@ const Decl* chosen_train(const Ast& file, const Options& options, Reporter& repo
     return nullptr;
   }
   if (trains.size() == 1) return trains[0];
-  reporter.report(trains[1]->range, diag::many_trains, static_cast<int64_t>(trains.size())).help("choose one: `--train NAME`");
+  reporter.report(trains[1]->range, diag::many_trains, static_cast<int64_t>(trains.size()))
+      .help(names.empty() ? "name them, `train Long { … }`, and choose one: `--train NAME`"
+                          : "choose one of " + enumerate(names) + ": `--train " + names[0] + "`");
   return nullptr;
 }
 
@@ -221,6 +224,7 @@ std::optional<Program> check(const Ast& file, const Library& library, const grap
     alone.evaluator.file_globals = session.evaluator.file_globals;
     alone.evaluator.file_globals.outer = &alone.evaluator.library_globals;
     alone.evaluator.cyclic = session.evaluator.cyclic;
+    alone.program.updates_per_epoch = std::max<int64_t>(1, session.program.updates_per_epoch);
     check_alone(alone, file, *decl, open);
     for (const source::Diagnostic* diagnostic : alone_sink.all()) {
       if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);

@@ -76,7 +76,12 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
     Value value = declared(*decl);
     if (!callee || is_callable(value)) return value;
   }
-  if (auto value = builtin_value(name, *this)) return *value;
+  if (auto value = builtin_value(name, *this)) {
+    if (!value->ok() && !reporter_.has_errors()) {
+      reporter_.report(range, diag::misplaced, "`" + name + "`", "used here: it is known to the train block, once its data is open");
+    }
+    return *value;
+  }
   if (const Builtin* builtin = find_builtin(name)) {
     Closure closure;
     closure.builtin = builtin;

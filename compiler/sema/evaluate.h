@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,6 +59,7 @@ struct OptimizerFrame {
 /// What `minimize` and `report` write to: the training step, or nothing.
 struct StepFrame {
   std::vector<std::pair<std::string, source::Range>> reported;
+  std::set<int32_t> minimized, trained;  ///< weights that a `minimize` is over, and those that a gradient reaches
 };
 
 class Evaluator {

@@ -33,6 +33,10 @@ LossPath loss_path(const Body& body, const graph::OpTable& ops, int32_t loss, co
   for (auto statement = body.statements.rbegin(); statement != body.statements.rend(); ++statement) {
     const bool needed =
         std::any_of(statement->results.begin(), statement->results.end(), [&](int32_t result) { return reaches[at(result)]; });
+    if (needed && statement->kind == StatementKind::read_weight &&
+        std::find(weights.begin(), weights.end(), statement->index) != weights.end()) {
+      found.reached.push_back(statement->index);
+    }
     if (!needed || !passes_gradients(*statement, ops)) continue;
     for (const int32_t operand : statement->operands) reaches[at(operand)] = 1;
     if (statement->op == "local_share" && depends[at(statement->operands[0])]) found.region = statement->operands[0];

@@ -156,6 +156,12 @@ bool alike(const Body& a, const Body& b) {
 /// Updates with the same rule are written once, for the first weight.
 std::string site_text(const MinimizeSite& site, size_t index, const Program& program) {
   std::string text = fmt::format("\nsite {}: {} weight{}\n", index, site.updates.size(), site.updates.size() == 1 ? "" : "s");
+  if (site.clip) {
+    BodyPrinter printer(site.clip->body, program);
+    text += "gradients, all together\n" + printer.print();
+    for (size_t i = 0; i < site.updates.size(); ++i)
+      text += fmt::format("  {} <- {}\n", printer.name(site.clip->before[i]), printer.name(site.clip->after[i]));
+  }
   std::vector<char> told(site.updates.size(), 0);
   for (size_t i = 0; i < site.updates.size(); ++i) {
     if (told[i]) continue;
@@ -175,12 +181,32 @@ std::string site_text(const MinimizeSite& site, size_t index, const Program& pro
   return text;
 }
 
+/// What differs from the defaults.
+std::string settings_text(const Program& program) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (program.gradients.accumulate > 1) add(fmt::format("accumulate {}", program.gradients.accumulate));
+  if (program.gradients.clip_value) add(fmt::format("clip value {}", *program.gradients.clip_value));
+  if (program.gradients.clip_norm) add(fmt::format("clip norm {}", *program.gradients.clip_norm));
+  if (!text.empty()) text = "gradients: " + text + "\n";
+  const EvaluateEvery& every = program.evaluate_every;
+  if (every.steps > 0) text += fmt::format("evaluated every {} steps\n", every.steps);
+  if (every.epochs > 1) text += fmt::format("evaluated every {} epochs\n", every.epochs);
+  if (const auto& stop = program.stop_early) {
+    text += fmt::format("stops early: {}.{} no {} by {} for {} looks{}\n", stop->split, stop->report, stop->maximize ? "greater" : "less",
+                        stop->minimum_change, stop->patience, stop->restore_best ? ", best restored" : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string print(const Program& program) {
   std::string text = fmt::format("train{}{}: ", program.name.empty() ? "" : " ", program.name);
   text += program.epochs ? fmt::format("{} epochs", program.epochs) : fmt::format("{} steps", program.steps);
   text += fmt::format(", seed {}, precision {}\n", program.seed, program.precision == Precision::f64 ? "f64" : "f32");
+
+  text += settings_text(program);
 
   const Dataset& data = program.data;
   const std::string shuffle = data.shuffle < 0 ? "all" : data.shuffle == 0 ? "none" : std::to_string(data.shuffle);

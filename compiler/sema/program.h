@@ -78,8 +78,15 @@ struct Update {
   std::vector<int32_t> new_states;       ///< the states after
 };
 
+/// What is done to the gradients of a site, reduced and all together, before its updates see them.
+struct GradientRule {
+  Body body;
+  std::vector<int32_t> before, after;  ///< values of `body`, in the order of the site's updates
+};
+
 struct MinimizeSite {
   source::Range range;
+  std::optional<GradientRule> clip;
   std::vector<Update> updates;  ///< one for each weight it is over
 };
 
@@ -96,6 +103,27 @@ struct Dataset {
   int64_t shuffle = 0;  ///< 0: none; −1: all; n: a window of n examples
 };
 
+/// `gradients = { … }`. One update takes the gradients of `accumulate` batches, weighted by their examples; then they are
+/// clipped, elements first.
+struct GradientSettings {
+  int64_t accumulate = 1;
+  std::optional<double> clip_value, clip_norm;
+};
+
+/// `stop_early = { … }`.
+struct StopEarly {
+  std::string split, report;  ///< `validation`, `loss`
+  int64_t patience = 1;       ///< looks in a row without improvement after which training stops
+  double minimum_change = 0;  ///< what counts as an improvement is more than this
+  bool maximize = false;
+  bool restore_best = false;  ///< weights and states of the best look are put back at the end
+};
+
+/// When splits are evaluated while training; exactly one is not 0.
+struct EvaluateEvery {
+  int64_t epochs = 1, steps = 0;
+};
+
 enum class Precision : uint8_t { f32, f64 };
 
 struct Program {
@@ -109,8 +137,13 @@ struct Program {
   std::vector<FieldInfo> fields;
   Body train_step;
   std::optional<Body> eval_step;  ///< nothing: no loss or metrics to evaluate
-  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0
+  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0; steps are updates
   int64_t seed = 0;
+  GradientSettings gradients;
+  std::optional<StopEarly> stop_early;
+  EvaluateEvery evaluate_every;
+  /// Steps of an epoch: batches, joined by `accumulate`. 0 before the data is open.
+  int64_t updates_per_epoch = 0;
   Precision precision = Precision::f32;
 };
 

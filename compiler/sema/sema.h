@@ -23,7 +23,7 @@ struct Override {
 struct Options {
   std::vector<Override> overrides;
   const syntax::Expr* strategy = nullptr;  ///< `--strategy`
-  std::string train;                       ///< `--train`; empty: the only one
+  std::optional<std::string> train;        ///< `--train`; nothing: the only one
   int64_t devices = 1;                     ///< what `all` means: cores of this machine
   bool needs_train = true;                 ///< false: a file without a train block is no mistake; its Program trains nothing
 };

@@ -10,12 +10,12 @@ using syntax::DeclKind;
 using syntax::ItemKind;
 
 const std::vector<std::string>& train_fields() {
-  static const std::vector<std::string> fields = {"model",    "data",   "loss",  "metrics", "optimizer",
-                                                  "strategy", "epochs", "steps", "seed",    "precision"};
+  static const std::vector<std::string> fields = {"model", "data", "loss",      "metrics",   "optimizer",  "strategy",      "epochs",
+                                                  "steps", "seed", "precision", "gradients", "stop_early", "evaluate_every"};
   return fields;
 }
 const std::vector<std::string>& later_train_fields() {
-  static const std::vector<std::string> fields = {"gradients", "checkpoint", "stop_early", "reproducible", "report", "profile"};
+  static const std::vector<std::string> fields = {"checkpoint", "reproducible", "report", "profile"};
   return fields;
 }
 const std::vector<std::string>& dataset_fields() {
@@ -25,6 +25,16 @@ const std::vector<std::string>& dataset_fields() {
 const std::vector<std::string>& later_dataset_fields() {
   static const std::vector<std::string> fields = {"augment", "prefetch", "cache", "vocabulary"};
   return fields;
+}
+
+const std::vector<std::string>& record_fields(const std::string& setting) {
+  static const std::map<std::string, std::vector<std::string>> fields = {
+      {"gradients", {"accumulate", "clip_norm", "clip_value"}},
+      {"stop_early", {"watch", "patience", "minimum_change", "mode", "restore_best"}},
+  };
+  static const std::vector<std::string> none;
+  const auto known = fields.find(setting);
+  return known == fields.end() ? none : known->second;
 }
 
 Settings::Settings(Evaluator& evaluator, const syntax::Ast& file, const Decl* train) {
@@ -78,6 +88,13 @@ Settings::Settings(Evaluator& evaluator, const syntax::Ast& file, const Decl* tr
     if (is_field && path.size() == 1) {
       // Without a train block that is told elsewhere.
       if (train) overrides_[{train, path[0]}] = &override;
+    } else if (is_field && path.size() == 2 && !record_fields(path[0]).empty()) {
+      const std::vector<std::string>& entries = record_fields(path[0]);
+      if (std::find(entries.begin(), entries.end(), path[1]) == entries.end()) {
+        unknown(path[1], entries, path[0] + ".");
+      } else if (train) {
+        overrides_[{train, override.path}] = &override;
+      }
     } else if (std::find(later_train_fields().begin(), later_train_fields().end(), path[0]) != later_train_fields().end()) {
       reporter.report(override.range, diag::not_supported_yet, "`" + path[0] + "`");
     } else {

@@ -15,9 +15,10 @@ class Settings {
   /// Sorts every `--set` to a param, a dataset's or the train block's field; reports those that name nothing.
   Settings(Evaluator& evaluator, const syntax::Ast& file, const syntax::Decl* train);
 
-  /// What a field is set to: by `--set`, else in its block; null where it is not.
+  /// What a field is set to: by `--set`, else in its block; null where it is not. `gradients.clip_norm` is an entry of a record,
+  /// found here only where `--set` has it.
   const syntax::Expr* find(const syntax::Decl& decl, const std::string& field) const;
-  /// The same, evaluated; an error where it is absent or wrong.
+  /// Whether `--set` has it.
   bool overridden(const syntax::Decl& decl, const std::string& field) const;
 
  private:
@@ -29,5 +30,7 @@ const std::vector<std::string>& train_fields();
 const std::vector<std::string>& later_train_fields();
 const std::vector<std::string>& dataset_fields();
 const std::vector<std::string>& later_dataset_fields();
+/// The entries of a setting that is a closed record (record_setting.h); none for all others. `--set gradients.clip_norm=2`.
+const std::vector<std::string>& record_fields(const std::string& setting);
 
 }  // namespace dtl::sema

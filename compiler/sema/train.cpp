@@ -5,6 +5,7 @@
 #include "compiler/sema/dataset.h"
 #include "compiler/sema/loss_path.h"
 #include "compiler/sema/strategy.h"
+#include "compiler/sema/train_settings.h"
 
 namespace dtl::sema {
 
@@ -51,7 +52,6 @@ class TrainReader {
     // Element types depend on it, so it comes before all else.
     read_precision();
     check_entries();
-    read_numbers();
     read_strategy();
     const Decl* data = declared("data", DeclKind::dataset, "a dataset", loss() || step_);
     const Decl* model = declared("model", DeclKind::model, "a model", loss() != nullptr);
@@ -59,9 +59,14 @@ class TrainReader {
       reporter_.report(head_of(train_), diag::nothing_to_minimize)
           .help("set `loss = …`, or write a `step (…) { … }` that calls `minimize`");
     }
-    const Value optimizer = read_optimizer();
+    read_gradients(evaluator_, settings_, train_, scope_);
+    read_evaluate_every(evaluator_, settings_, train_, scope_);
     const bool readable = data && read_dataset(evaluator_, *data, settings_, open_);
+    if (readable) count_updates();
+    read_numbers();
+    const Value optimizer = read_optimizer();
     if (readable && data) build(*data, model, optimizer);
+    read_stop_early(evaluator_, settings_, train_, scope_);
   }
 
  private:
@@ -153,6 +158,15 @@ class TrainReader {
     program_.steps = steps_given.value_or(0);
   }
 
+  /// Batches of an epoch, a short last one included, and groups of `accumulate` of them, with a short last group.
+  void count_updates() {
+    const auto rounded_up = [](int64_t n, int64_t by) { return n / by + (n % by > 0 ? 1 : 0); };
+    for (const DataSplit& split : program_.data.splits) {
+      if (split.name == "train")
+        program_.updates_per_epoch = rounded_up(rounded_up(split.info.examples, program_.data.batch), program_.gradients.accumulate);
+    }
+  }
+
   void read_strategy() {
     const Expr* chosen = evaluator_.options().strategy ? evaluator_.options().strategy : field("strategy");
     if (chosen) {
@@ -215,6 +229,7 @@ class TrainReader {
     }
     emitter_.enter(outer);
     evaluator_.step = nullptr;
+    warn_untrained_weights(frame);
     if (step_ && program_.minimize_sites.empty() && !reporter_.has_errors()) {
       reporter_.report(step_->names[0].range, diag::nothing_to_minimize).help("call `minimize(loss, over = …, using = …)` in the step");
     }
@@ -228,6 +243,24 @@ class TrainReader {
     if (const auto example = emit_example(evaluator_, data)) run_loss(*example, data, *model, optimizer, true);
     evaluator_.step = nullptr;
     emitter_.enter(outer);
+  }
+
+  void warn_untrained_weights(const StepFrame& frame) {
+    if (reporter_.has_errors()) return;
+    std::set<int32_t> read;
+    std::set<int32_t> operands;
+    for (const Statement& statement : program_.train_step.statements) operands.insert(statement.operands.begin(), statement.operands.end());
+    for (const Statement& statement : program_.train_step.statements) {
+      if (statement.kind == StatementKind::read_weight && operands.contains(statement.results[0])) read.insert(statement.index);
+    }
+    std::vector<std::string> paths;
+    for (const int32_t weight : frame.minimized) {
+      // One that nothing reads at all is told of where it is declared.
+      if (!frame.trained.contains(weight) && read.contains(weight)) paths.push_back(program_.weights[static_cast<size_t>(weight)].path);
+    }
+    if (paths.empty()) return;
+    reporter_.report(head_of(train_), diag::untrained_weights, (paths.size() == 1 ? "the weight " : "the weights ") + enumerate(paths))
+        .help("what is minimised does not depend on " + std::string(paths.size() == 1 ? "it" : "them"));
   }
 
   /// The value of one field of an example; null after a report.
@@ -365,6 +398,9 @@ class TrainReader {
           .help("`stop_gradient`, comparisons and casts to integers end a gradient");
       return;
     }
+    evaluator.step->minimized.insert(weights.begin(), weights.end());
+    evaluator.step->trained.insert(path.reached.begin(), path.reached.end());
+    add_clipping(evaluator, site, range);
     Statement& statement = evaluator.emitter().statement(StatementKind::minimize, range);
     statement.operands = {loss.id};
     statement.index = static_cast<int32_t>(program.minimize_sites.size());

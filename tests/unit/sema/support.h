@@ -74,7 +74,7 @@ inline std::unique_ptr<Checked> check(const std::string& text, const Setup& setu
   c.fragments = std::make_unique<syntax::Ast>();
   sema::Options options;
   options.devices = 4;
-  options.train = setup.train;
+  if (!setup.train.empty()) options.train = setup.train;
   for (const auto& [path, value] : setup.sets) {
     const source::FileId id = c.sources.add("<--set " + path + ">", value);
     const syntax::Expr* expr = syntax::parse_expression(*c.fragments, c.sources, id, c.sink);
