@@ -59,7 +59,7 @@ const Decl* chosen_train(const Ast& file, const Options& options, Reporter& repo
     if (!decl->name.text.empty()) names.push_back(decl->name.text);
   }
   if (trains.empty()) {
-    if (options.needs_train || !options.train.empty())
+    if (options.needs_train || options.train)
       reporter.report({file.file, 0, 0}, diag::no_train).help("add `train { model = …  data = …  loss = …  optimizer = …  epochs = … }`");
     return nullptr;
   }

@@ -86,7 +86,6 @@ void read_evaluate_every(Evaluator& evaluator, const Settings& settings, const D
 void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl& train, Scope* scope) {
   RecordSetting record(evaluator, settings, train, "stop_early", scope);
   if (!record.given()) return;
-  evaluator.reporter().report(record.range(), diag::not_supported_yet, "`stop_early`");
   Reporter& reporter = evaluator.reporter();
   const int errors = reporter.errors();
   static constexpr std::string_view kModes[] = {"min", "max"};
@@ -136,6 +135,7 @@ void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl&
     reporter.report(record.range(), diag::missing_setting, "`stop_early`", "`mode`")
         .help("whether less or more of `" + wanted + "` is better: `mode = min` or `mode = max`");
   }
+  if (reporter.errors() == errors) reporter.report(record.range(), diag::not_supported_yet, "`stop_early`");
   if (reporter.errors() == errors) evaluator.program().stop_early = std::move(stop);
 }
 
