@@ -38,6 +38,11 @@ train::Job job_of(const sema::Program& program, const Compilation& compilation) 
   job.epochs = program.epochs;
   job.steps = program.steps;
   job.seed = program.seed;
+  job.evaluate_epochs = program.evaluate_every.epochs;
+  job.evaluate_steps = program.evaluate_every.steps;
+  if (const auto& stop = program.stop_early) {
+    job.stop_early = {stop->split, stop->report, stop->patience, stop->minimum_change, stop->maximize, stop->restore_best};
+  }
   return job;
 }
 

@@ -65,7 +65,6 @@ void read_gradients(Evaluator& evaluator, const Settings& settings, const Decl& 
 void read_evaluate_every(Evaluator& evaluator, const Settings& settings, const Decl& train, Scope* scope) {
   const Expr* expr = settings.find(train, "evaluate_every");
   if (!expr) return;
-  evaluator.reporter().report(expr->range, diag::not_supported_yet, "`evaluate_every`");
   const Value value = evaluator.evaluate(*expr, scope);
   if (!value.ok()) return;
   if (!value.is(ValueKind::quantity) || value.text != "count") {
@@ -135,7 +134,6 @@ void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl&
     reporter.report(record.range(), diag::missing_setting, "`stop_early`", "`mode`")
         .help("whether less or more of `" + wanted + "` is better: `mode = min` or `mode = max`");
   }
-  if (reporter.errors() == errors) reporter.report(record.range(), diag::not_supported_yet, "`stop_early`");
   if (reporter.errors() == errors) evaluator.program().stop_early = std::move(stop);
 }
 

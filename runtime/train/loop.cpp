@@ -6,8 +6,8 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <cstring>
+#include <limits>
 
 #include "runtime/data/order.h"
 #include "runtime/plan/fault.h"
@@ -24,8 +24,6 @@ using report::Value;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-bool is_evaluated_while_training(const Split& split) { return split.name == "validation"; }
 
 /// The step and report entries of `train` or `eval`, with the accumulators between them.
 class Phase {
@@ -105,7 +103,12 @@ class Phase {
 class Loop {
  public:
   Loop(Executor& executor, const Job& job, report::Progress& progress)
-      : executor_(executor), job_(job), progress_(progress), train_(executor, "train"), eval_(executor, "eval") {
+      : executor_(executor),
+        job_(job),
+        progress_(progress),
+        train_(executor, "train"),
+        eval_(executor, "eval"),
+        early_(executor, job.stop_early) {
     for (const Split& split : job.splits) {
       split.source->finish();
       if (split.source->examples() == 0) throw Fault(5108, {split.name});
@@ -122,27 +125,57 @@ class Loop {
     const int64_t examples = data_->examples(), steps = data::batches_of(examples, job_.batch);
     position_.epochs = job_.epochs;
     position_.total_steps = job_.steps;
-    if (job_.epochs && __builtin_mul_overflow(job_.epochs, steps, &position_.total_steps)) position_.total_steps = std::numeric_limits<int64_t>::max();
+    if (job_.epochs && __builtin_mul_overflow(job_.epochs, steps, &position_.total_steps))
+      position_.total_steps = std::numeric_limits<int64_t>::max();
     data::Order order(examples, job_.shuffle, static_cast<uint64_t>(job_.seed));
 
-    while (position_.total_step < position_.total_steps && !stopped()) {
+    while (position_.total_step < position_.total_steps && !ended()) {
       ++position_.epoch;
       position_.steps = std::min(steps, position_.total_steps - position_.total_step);
       run_epoch(order.epoch(position_.epoch - 1));
       if (stopped()) break;
       if (position_.step == steps) ++outcome_.epochs;
-      for (const Split& split : job_.splits) {
-        if (is_evaluated_while_training(split)) evaluate(split);
-      }
+      if (evaluation_due(true)) evaluate_while_training();
     }
-    for (const Split& split : job_.splits) {
-      if (split.name != "train" && !is_evaluated_while_training(split)) evaluate(split);
-    }
+    finish();
     return end();
   }
 
  private:
   bool stopped() const { return interrupt_.asked(); }
+  bool ended() const { return stopped() || early_.stop(); }
+  bool is_evaluated_while_training(const Split& split) const {
+    return split.name == "validation" || (split.name != "train" && early_.watches(split.name));
+  }
+
+  /// After the last step of an epoch, or after another one.
+  bool evaluation_due(bool epoch_ends) const {
+    if (evaluated_ == position_.total_step) return false;
+    if (job_.evaluate_steps > 0) return position_.total_step % job_.evaluate_steps == 0;
+    return epoch_ends && position_.epoch % job_.evaluate_epochs == 0;
+  }
+
+  void evaluate_while_training() {
+    for (const Split& split : job_.splits) {
+      if (is_evaluated_while_training(split)) evaluate(split);
+    }
+    evaluated_ = position_.total_step;
+  }
+
+  /// What is left to evaluate, by the weights that training ends with.
+  void finish() {
+    if (stopped()) return;
+    if (evaluated_ != position_.total_step) evaluate_while_training();
+    outcome_.stopped_early = early_.stop();
+    if (early_.stop()) progress_.message("stopped early: " + early_.text());
+    if (early_.restore(position_.total_step)) {
+      progress_.message("weights are those of the best look");
+      evaluate_while_training();
+    }
+    for (const Split& split : job_.splits) {
+      if (split.name != "train" && !is_evaluated_while_training(split)) evaluate(split);
+    }
+  }
 
   void say_what_is_not_evaluated() {
     std::string names;
@@ -165,7 +198,7 @@ class Loop {
 
   void run_epoch(std::span<const int64_t> rows) {
     train_.reset();
-    for (position_.step = 0; position_.step < position_.steps && !stopped();) {
+    for (position_.step = 0; position_.step < position_.steps && !ended();) {
       const std::span<const int64_t> batch = data::batch_of(rows, job_.batch, position_.step);
       const Clock::time_point begin = Clock::now();
       train_.step({data_, batch});
@@ -176,7 +209,9 @@ class Loop {
       outcome_.steps = ++position_.total_step;
       if (!train_.loss_is_finite()) fail();
       // The epoch's own report follows its last step at once.
-      if (position_.step < position_.steps && progress_.due(seconds_since(start_))) {
+      if (position_.step == position_.steps) break;
+      if (evaluation_due(false)) evaluate_while_training();
+      if (progress_.due(seconds_since(start_))) {
         update_position();
         progress_.step(position_, train_.reports());
       }
@@ -185,7 +220,9 @@ class Loop {
     update_position();
     const std::vector<Value> values = train_.reports();
     keep("train", values);
-    if (!stopped()) progress_.epoch(position_, values);
+    if (stopped()) return;
+    progress_.epoch(position_, values);
+    if (!ended()) early_.look("train", values, position_.total_step);
   }
 
   [[noreturn]] void fail() {
@@ -209,6 +246,7 @@ class Loop {
     keep(split.name, values);
     update_position();
     progress_.evaluation(split.name, position_, values);
+    if (!outcome_.stopped_early) early_.look(split.name, values, position_.total_step);
   }
 
   void keep(const std::string& split, const std::vector<Value>& values) {
@@ -244,6 +282,8 @@ class Loop {
   const Job& job_;
   report::Progress& progress_;
   Phase train_, eval_;
+  EarlyStopping early_;
+  int64_t evaluated_ = 0;  ///< the steps made when splits were evaluated last
   const data::Source* data_ = nullptr;
   Interrupt interrupt_;
   Clock::time_point start_;

@@ -7,17 +7,19 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/data/source.h"
 #include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
+#include "runtime/train/stop_early.h"
 
 namespace dtl::train {
 
 struct Split {
-  std::string name;  ///< `train`; `validation` is evaluated after each epoch, all others at the end
+  std::string name;  ///< `train`; `validation`, and what is watched, is evaluated while training, all others at the end
   std::shared_ptr<data::Source> source;
 };
 
@@ -26,8 +28,10 @@ struct Job {
   std::vector<std::string> fields;  ///< names for the fields of sources that do not name theirs, by position
   int64_t batch = 1;
   int64_t shuffle = 0;            ///< 0: none; −1: all; n: a window of n examples
-  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0
+  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0; a step is an update
   int64_t seed = 0;
+  int64_t evaluate_epochs = 1, evaluate_steps = 0;  ///< splits are evaluated every so often, and at the end; exactly one is not 0
+  std::optional<StopRule> stop_early;
 };
 
 struct Outcome {
@@ -36,6 +40,7 @@ struct Outcome {
   double examples_per_second = 0;      ///< of the training steps, evaluations left out
   std::vector<report::Value> reports;  ///< the last of each, by path: `train/loss`, `validation/accuracy`
   bool interrupted = false;            ///< by Ctrl-C: training stopped after a step, nothing was evaluated then
+  bool stopped_early = false;          ///< by `stop_early`
 };
 
 /// Runs `init`, then trains. Splits are evaluated where the plan has an `eval_step`, else a message says that they are not.

@@ -1,0 +1,54 @@
+// Early stopping.
+#include "runtime/train/stop_early.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/report/format.h"
+
+namespace dtl::train {
+
+EarlyStopping::EarlyStopping(Executor& executor, std::optional<StopRule> rule) : executor_(executor), rule_(std::move(rule)) {
+  if (!rule_ || !rule_->restore_best) return;
+  const std::vector<plan::StateEntry>& states = executor.plan().states;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states[i].role != plan::StateRole::weight && states[i].role != plan::StateRole::state) continue;
+    kept_.push_back(static_cast<int>(i));
+    best_.emplace_back(executor.state(static_cast<int>(i)).size());
+  }
+}
+
+bool EarlyStopping::better(double value) const {
+  if (std::isnan(value)) return false;
+  if (state_.best_step == 0) return true;
+  return rule_->maximize ? value > state_.best + rule_->minimum_change : value < state_.best - rule_->minimum_change;
+}
+
+void EarlyStopping::look(const std::string& split, std::span<const report::Value> values, int64_t step) {
+  if (!watches(split)) return;
+  const auto found = std::find_if(values.begin(), values.end(), [&](const report::Value& value) { return value.first == rule_->report; });
+  if (found == values.end()) return;
+  if (!better(found->second)) {
+    ++state_.waited;
+    return;
+  }
+  state_ = {found->second, step, 0};
+  for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(best_[i].data(), executor_.state(kept_[i]).data(), best_[i].size());
+}
+
+bool EarlyStopping::restore(int64_t step) {
+  if (kept_.empty() || state_.best_step == 0 || state_.best_step == step) return false;
+  for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(executor_.state(kept_[i]).data(), best_[i].data(), best_[i].size());
+  return true;
+}
+
+std::string EarlyStopping::text() const {
+  const std::string best = state_.best_step == 0 ? "it was never a number"
+                                                 : fmt::format("best {} after step {}", report::value_text(state_.best), state_.best_step);
+  return fmt::format("{}/{} no better for {} look{}: {}", rule_->split, rule_->report, state_.waited, state_.waited == 1 ? "" : "s", best);
+}
+
+}  // namespace dtl::train
