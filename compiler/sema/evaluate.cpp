@@ -321,6 +321,9 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
   if (!a.value.ok() || !b.value.ok()) return {};
   const bool tensors = a.value.is(ValueKind::tensor) || b.value.is(ValueKind::tensor);
   const bool comparison = op == "==" || op == "!=";
+  // Whether there is a value at all is known at compile time, a tensor's too.
+  if (comparison && (a.value.is(ValueKind::none) || b.value.is(ValueKind::none)))
+    return Value::of_boolean((a.value.kind == b.value.kind) == (op == "=="));
   if (!tensors) {
     if (a.value.is_number() && b.value.is_number()) return fold_number(op, a, b, range);
     if (a.value.is(ValueKind::boolean) && b.value.is(ValueKind::boolean)) {
@@ -328,8 +331,6 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
       if (op == "or") return Value::of_boolean(a.value.boolean || b.value.boolean);
       if (comparison) return Value::of_boolean((a.value.boolean == b.value.boolean) == (op == "=="));
     }
-    if (comparison && (a.value.is(ValueKind::none) || b.value.is(ValueKind::none)))
-      return Value::of_boolean((a.value.kind == b.value.kind) == (op == "=="));
     if (comparison && a.value.kind == b.value.kind) {
       if (a.value.is(ValueKind::text) || a.value.is(ValueKind::word))
         return Value::of_boolean((a.value.text == b.value.text) == (op == "=="));
