@@ -66,6 +66,9 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   pass_command->add_option("PASS", options.pass, "its name, as in emit --list-passes")->required();
   pass_command->add_option("FILE", options.file, "the graph's text")->required();
 
+  CLI::App* library_command = app.add_subcommand("library", "the standard library's reference, whole or of one name");
+  library_command->add_option("NAME", options.name, "such as dense");
+
   app.add_subcommand("ops", "the table of primitive ops");
 
   try {
@@ -83,6 +86,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (*format_command) return format(options, out, err);
     if (*explain_error_command) return explain_error(options, out, err);
     if (*pass_command) return pass(options, out, err);
+    if (*library_command) return print_library(options, out, err);
     return print_ops(out);
   };
   try {

@@ -25,6 +25,8 @@ struct Options {
   bool list_passes = false;
   // explain-error
   std::string code;
+  // library
+  std::string name;
   // pass
   std::string pass;
   // train
@@ -41,6 +43,7 @@ int explain_error(const Options& options, std::ostream& out, std::ostream& err);
 int emit(const Options& options, std::ostream& out, std::ostream& err);
 int format(const Options& options, std::ostream& out, std::ostream& err);
 int pass(const Options& options, std::ostream& out, std::ostream& err);
+int print_library(const Options& options, std::ostream& out, std::ostream& err);
 int print_ops(std::ostream& out);
 int train(const Options& options, std::ostream& out, std::ostream& err);
 

@@ -183,7 +183,7 @@ TEST_CASE("golden cases") {
 TEST_CASE("golden tables") {
   const bool update = std::getenv("DTL_GOLDEN_UPDATE") != nullptr;
   const std::vector<std::pair<std::vector<std::string>, std::string>> tables = {
-      {{"ops"}, "docs/ops.md"}, {{"emit", "--list-passes"}, "tests/golden/list_passes.txt"}};
+      {{"ops"}, "docs/ops.md"}, {{"library"}, "docs/language/library.md"}, {{"emit", "--list-passes"}, "tests/golden/list_passes.txt"}};
   for (const auto& [command, path] : tables) {
     std::ostringstream out, err;
     REQUIRE(dtl::driver::run(command, out, err) == 0);

@@ -62,7 +62,7 @@ double log_sum(const std::vector<double>& x) {
   return top + std::log(sum);
 }
 
-const std::vector<std::vector<double>> kLine = {{-7}, {-3.5}, {-1}, {-0.3}, {0.4}, {2.5}, {7}};
+const std::vector<std::vector<double>> kLine = {{-7}, {-3.5}, {-1.1}, {-0.3}, {0.4}, {2.5}, {7}};
 
 }  // namespace
 

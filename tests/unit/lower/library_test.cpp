@@ -1,0 +1,107 @@
+// Every declaration of the standard library says what it does and gives an example; every example is checked, and run where it tells
+// its result.
+#include "compiler/driver/library.h"
+
+#include "program_testing.h"
+
+using namespace dtl;
+using namespace dtl::testing;
+using Catch::Detail::Approx;
+
+namespace {
+
+const std::string kData = R"(dataset Points {
+  train = synthetic(4, seed = 1, fields = {
+    x = normal([8]), target = normal([8]), label = integers(0, 8, []), image = normal([28, 28, 3])
+    sequence = normal([16, 32]), memory = normal([20, 32]), tokens = integers(0, 100, [20])
+  })
+  batch = 4
+}
+)";
+
+const std::string kSignature =
+    "(x: f32[batch, 8], target: f32[batch, 8], label: i64[batch], image: f32[batch, 28, 28, 3], sequence: f32[batch, 16, 32],\n"
+    "  memory: f32[batch, 20, 32], tokens: i64[batch, 20])";
+
+bool is_setting(const std::string& code, std::string* name) {
+  for (const char* setting : {"optimizer", "strategy", "loss", "metrics", "precision"}) {
+    if (!code.starts_with(std::string(setting) + " = ")) continue;
+    *name = setting;
+    return true;
+  }
+  return false;
+}
+
+bool is_type(const std::string& result) { return result.find('[') != std::string::npos; }
+
+/// A whole program that uses the example as its kind is used.
+std::string program_of(const driver::LibraryExample& example) {
+  std::map<std::string, std::string> settings = {
+      {"loss", "mean(sparse_cross_entropy(prediction, label))"}, {"optimizer", "sgd(1.0)"}, {"strategy", "one_device()"}};
+  std::string name, body, result = "x |> dense(8)", type = "f32[batch, 8]";
+  if (is_setting(example.code, &name)) {
+    settings[name] = example.code.substr(name.size() + 3);
+  } else if (example.code.starts_with("weight ")) {
+    body = "  " + example.code + "\n";
+    result = "(x |> dense(8)) + sum(w)";
+  } else if (is_type(example.result)) {
+    body = "  let example: " + example.result + " = " + example.code + "\n";
+  } else {
+    body = "  let example = " + example.code + "\n";
+    if (!example.result.empty()) {
+      settings["loss"] = "prediction";
+      type = "f32[]";
+      result = "example + 0 * sum(dense(8)(x))";
+    }
+  }
+  std::string text =
+      kData + "model M " + kSignature + " -> " + type + " {\n" + body + "  " + result + "\n}\ntrain {\n  model = M\n  data = Points\n";
+  for (const auto& [setting, value] : settings) text += "  " + setting + " = " + value + "\n";
+  return text + "  epochs = 1\n}\n";
+}
+
+double value_of(const std::string& program) {
+  Run run(lowered(program));
+  Run::Fields fields;
+  const graph::Graph& graph = run.graph();
+  for (const graph::Port& port : graph[*graph.find_function("train_step")].params) {
+    if (port.role != graph::Role::input) continue;
+    const types::TensorType& type = graph[port.value].type;
+    std::vector<int64_t> shape{2};
+    for (size_t i = 1; i < type.rank(); ++i) shape.push_back(*type.dims[i].constant());
+    fields[port.path] = noise(shape, 1);
+    fields[port.path].dtype = type.dtype;
+    if (is_integer(type.dtype)) std::fill(fields[port.path].data.begin(), fields[port.path].data.end(), 1);
+  }
+  run.train(fields);
+  return run.report("train/loss");
+}
+
+/// What a program that the library cannot run yet must say.
+bool is_refused(const std::string& diagnostics) { return diagnostics.find("not supported yet") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every declaration of the library is documented, with an example that is true") {
+  for (const driver::LibraryEntry& entry : driver::library_entries()) {
+    if (entry.helper) {
+      INFO(entry.file << ": a helper has no examples: " << entry.name);
+      CHECK(entry.examples.empty());
+      continue;
+    }
+    INFO(entry.file << ": " << entry.name << " needs a `///` that says what it does and ends with a line /// Example: `…`; helpers begin\n"
+                    << "with \"For the library:\" (see compiler/driver/library.h)");
+    CHECK(!entry.text.empty());
+    CHECK(!entry.examples.empty());
+    for (const driver::LibraryExample& example : entry.examples) {
+      const std::string program = program_of(example);
+      const Checked checked = check(program);
+      INFO(example.code << "\n" << checked.diagnostics);
+      CHECK(example.code.find(entry.name) != std::string::npos);
+      if (is_refused(checked.diagnostics) && entry.file == "strategies.dtl") continue;
+      CHECK(checked.program);
+      if (!checked.program || example.result.empty() || is_type(example.result)) continue;
+      CHECK(value_of(program) == Approx(std::stod(example.result)).margin(1e-9).epsilon(1e-7));
+    }
+  }
+}
