@@ -91,6 +91,7 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   report::Start start;
   start.program = options.file;
   start.strategy = program.strategy.name;
+  start.precision = sema::name_of(program.precision);
   start.replicas = topology.replicas;
   start.threads_per_replica = topology.threads_per_replica;
   start.batch = job.batch;

@@ -75,6 +75,8 @@ class Graph {
   types::Strategy strategy;  ///< what the placement pass reads
   /// Run-time dimensions and their largest value: `batch` → 128. Each must be at least 1 at run time but may be less.
   std::vector<std::pair<std::string, int64_t>> bounds;
+  /// What products of f32 are computed in: f32, bf16 or f16 (transform/precision.h).
+  DType products = DType::f32;
 
   const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id.index)]; }
   Value& operator[](ValueId id) { return values[static_cast<size_t>(id.index)]; }

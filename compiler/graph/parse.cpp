@@ -49,6 +49,11 @@ class Parser {
     if (eat_word("bounds")) {
       for (auto& [name, size] : parse_sizes()) graph_.bounds.emplace_back(std::move(name), size);
     }
+    if (eat_word("products")) {
+      const auto dtype = parse_dtype(word("an element type"));
+      if (!dtype || (*dtype != DType::f32 && !is_narrow(*dtype))) fail("products are computed in f32, bf16 or f16");
+      graph_.products = *dtype;
+    }
     while (skip()) {
       if (!eat_word("func")) fail("expected `func`");
       parse_function();

@@ -35,6 +35,7 @@ std::string header(const Graph& graph) {
       text += fmt::format("{}{} = {}", i ? ", " : "", graph.bounds[i].first, graph.bounds[i].second);
     text += "\n";
   }
+  if (graph.products != DType::f32) text += fmt::format("products {}\n", name_of(graph.products));
   return text;
 }
 

@@ -8,6 +8,7 @@ namespace dtl::graph {
 Rewriter::Rewriter(const Graph& old, const OpTable& ops) : old_(&old), ops_(&ops), map_(old.values.size()) {
   graph_.strategy = old.strategy;
   graph_.bounds = old.bounds;
+  graph_.products = old.products;
   graph_.values.reserve(old.values.size());
   graph_.nodes.reserve(old.nodes.size());
 }

@@ -21,7 +21,7 @@ namespace dtl::graph {
 
 class Rewriter {
  public:
-  /// The new graph starts with the old one's strategy and bounds, and without functions.
+  /// The new graph starts with the old one's strategy, bounds and product type, and without functions.
   Rewriter(const Graph& old, const OpTable& ops);
 
   const Graph& old() const { return *old_; }

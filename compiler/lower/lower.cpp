@@ -3,6 +3,7 @@
 
 #include "compiler/graph/builder.h"
 #include "compiler/lower/body.h"
+#include "compiler/lower/loss_scale.h"
 #include "compiler/lower/step.h"
 #include "compiler/source/check.h"
 
@@ -47,6 +48,12 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
       if (role == Role::weight) weights.push_back(value);
     }
   };
+  if (program.precision == sema::Precision::f16) {
+    for (size_t site = 0; site < program.minimize_sites.size(); ++site) {
+      builder.result(builder.constant(kFirstLossScale, DType::f32), Role::state, loss_scale_path(site));
+      builder.result(builder.constant(0, DType::i64), Role::state, good_updates_path(site));
+    }
+  }
   add(program.weights, Role::weight);
   add(program.states, Role::state);
   add(program.optimizer_states, Role::optimizer);
@@ -57,6 +64,8 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
 Graph lower(const sema::Program& program, const graph::OpTable& ops) {
   Graph graph;
   graph.strategy = program.strategy;
+  if (program.precision == sema::Precision::bf16) graph.products = DType::bf16;
+  if (program.precision == sema::Precision::f16) graph.products = DType::f16;
   graph.bounds = {{"batch", program.data.batch}};
   add_init(graph, ops, program);
   add_step(graph, ops, program, program.train_step, "train");

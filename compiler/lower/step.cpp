@@ -5,6 +5,7 @@
 
 #include "compiler/graph/builder.h"
 #include "compiler/lower/body.h"
+#include "compiler/lower/loss_scale.h"
 #include "compiler/lower/report.h"
 #include "compiler/source/check.h"
 
@@ -25,6 +26,7 @@ struct Touched {
   std::vector<bool> weights, states, optimizer_states;
   std::vector<std::pair<std::string, types::TensorType>> inputs;  ///< in order of first use
   bool updates = false, minimizes = false, seed = false;
+  std::vector<size_t> sites;  ///< of `minimize`
 };
 
 Touched touched_by(const sema::Program& program, const sema::Body& body) {
@@ -34,7 +36,8 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
                   {},
                   false,
                   false,
-                  false};
+                  false,
+                  {}};
   const auto scan = [&](const sema::Body& inner, const auto& self) -> void {
     for (const Statement& statement : inner.statements) {
       const auto index = static_cast<size_t>(std::max(statement.index, 0));
@@ -61,6 +64,7 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
           break;
         case StatementKind::minimize:
           touched.updates = touched.minimizes = true;
+          touched.sites.push_back(index);
           for (const sema::Update& update : program.minimize_sites[index].updates) {
             touched.weights[static_cast<size_t>(update.weight)] = true;
             for (const int32_t state : update.states) touched.optimizer_states[static_cast<size_t>(state)] = true;
@@ -103,6 +107,8 @@ class Step {
       next_updates_ = builder_.add("add", {*updates_, one}, {}, "updates");
     }
 
+    if (program_.precision == sema::Precision::f16) add_loss_scales(touched.sites);
+
     Surroundings surroundings;
     surroundings.read = [this](const Statement& statement) { return read(statement); };
     surroundings.effect = [this](const Statement& statement, ValueId operand) { effect(statement, operand); };
@@ -111,7 +117,8 @@ class Step {
     add_results(program_.weights, weights_, Role::weight);
     add_results(program_.states, states_, Role::state);
     add_results(program_.optimizer_states, optimizer_states_, Role::optimizer);
-    if (updates_) builder_.result(next_updates_ ? *next_updates_ : *updates_, Role::updates);
+    add_loss_scale_results();
+    if (updates_) builder_.result(updates_after(), Role::updates);
 
     reports_.prefix = prefix;
     reports_.real = program_.precision == sema::Precision::f64 ? DType::f64 : DType::f32;
@@ -119,6 +126,31 @@ class Step {
   }
 
  private:
+  // ---- loss scales
+
+  void add_loss_scales(const std::vector<size_t>& sites) {
+    for (const size_t site : sites) {
+      const std::string scale = loss_scale_path(site), good = good_updates_path(site);
+      loss_scales_[site] = {builder_.param(scale, {DType::f32, {}}, Role::state, scale), builder_.param(good, kCounter, Role::state, good)};
+    }
+  }
+
+  void add_loss_scale_results() {
+    for (const auto& [site, scale] : loss_scales_) {
+      builder_.result(scale.scale, Role::state, loss_scale_path(site));
+      builder_.result(scale.good, Role::state, good_updates_path(site));
+    }
+  }
+
+  /// A step that was skipped at every `minimize` counts for nothing.
+  ValueId updates_after() {
+    if (!next_updates_) return *updates_;
+    if (!made_) return *next_updates_;
+    return builder_.add("select", {*made_, *next_updates_, *updates_}, {}, "updates");
+  }
+
+  // ---- variables
+
   /// A variable's values so far, oldest first; empty if the step does not touch it.
   using Versions = std::vector<ValueId>;
 
@@ -188,7 +220,7 @@ class Step {
     } else if (statement.kind == StatementKind::report) {
       reports_.reports.push_back({statement.path, operand, statement.range});
     } else {
-      minimize(program_.minimize_sites[index], operand, statement.range);
+      minimize(index, operand, statement.range);
     }
   }
 
@@ -213,28 +245,41 @@ class Step {
     return values;
   }
 
-  void minimize(const sema::MinimizeSite& site, ValueId loss, source::Range range) {
+  void minimize(size_t index, ValueId loss, source::Range range) {
+    const sema::MinimizeSite& site = program_.minimize_sites[index];
     if (site.updates.empty()) return;
     std::vector<ValueId> operands = differentiated(site, loss);
     std::vector<std::string> names;
     for (const sema::Update& update : site.updates)
       names.push_back(program_.weights[static_cast<size_t>(update.weight)].path + "/gradient");
-    operands.insert(operands.begin(), loss);
+    const auto scaling = loss_scales_.find(index);
+    const bool scaled = scaling != loss_scales_.end();
+    operands.insert(operands.begin(), scaled ? scaled_loss(builder_, scaling->second, loss) : loss);
     std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
     for (size_t i = 0; i < gradients.size(); ++i) {
       gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
     }
+    std::optional<ValueId> finite;
+    if (scaled) {
+      gradients = unscaled(builder_, scaling->second, gradients);
+      finite = all_finite(builder_, gradients);
+      scaling->second = next_loss_scale(builder_, scaling->second, *finite);
+      made_ = made_ ? builder_.add("logical_or", {*made_, *finite}) : *finite;
+    }
     if (site.clip) gradients = clipped(*site.clip, gradients);
+    const auto kept = [&](ValueId after, ValueId before) { return finite ? made_if(builder_, *finite, after, before) : after; };
     // Each update sees the weights and states of before the site, so their order does not matter.
     std::vector<std::vector<std::optional<ValueId>>> after;
     for (size_t i = 0; i < site.updates.size(); ++i) after.push_back(update(site.updates[i], gradients[i]));
     for (size_t i = 0; i < site.updates.size(); ++i) {
       const sema::Update& update = site.updates[i];
       const auto value = [&](int32_t index) { return *after[i][static_cast<size_t>(index)]; };
-      set(weights_[static_cast<size_t>(update.weight)], value(update.new_w), program_.weights[static_cast<size_t>(update.weight)]);
+      Versions& weight = weights_[static_cast<size_t>(update.weight)];
+      set(weight, kept(value(update.new_w), weight.back()), program_.weights[static_cast<size_t>(update.weight)]);
       for (size_t s = 0; s < update.states.size(); ++s) {
         const auto state = static_cast<size_t>(update.states[s]);
-        set(optimizer_states_[state], value(update.new_states[s]), program_.optimizer_states[state]);
+        Versions& versions = optimizer_states_[state];
+        set(versions, kept(value(update.new_states[s]), versions.back()), program_.optimizer_states[state]);
       }
     }
     builder_.at(range, "");
@@ -279,6 +324,8 @@ class Step {
   std::map<std::string, ValueId> inputs_;
   std::vector<Versions> weights_, states_, optimizer_states_;
   std::optional<ValueId> updates_, next_updates_, seed_;
+  std::map<size_t, LossScale> loss_scales_;  ///< by site of `minimize`; only with precision f16
+  std::optional<ValueId> made_;              ///< bool: whether some `minimize` so far was not skipped; only with precision f16
   ReportSet reports_;
 };
 

@@ -4,6 +4,7 @@
 #include "compiler/ops/family.h"
 #include "compiler/ops/formula.h"
 #include "compiler/ops/letters.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::ops {
 namespace {
@@ -76,7 +77,7 @@ std::vector<Array> matmul_evaluate(const graph::EvaluateContext& context, const 
       in_b[rank - 1] = tb ? k : column;
       sum += a.data[static_cast<size_t>(flat(a.shape, in_a))] * b.data[static_cast<size_t>(flat(b.shape, in_b))];
     }
-    result.data[at++] = sum;
+    result.data[at++] = plan::narrowed(result.dtype, sum);
   });
   return {std::move(result)};
 }

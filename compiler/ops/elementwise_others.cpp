@@ -96,13 +96,12 @@ std::vector<graph::Sample> cast_samples() {
 
 graph::OpRecord cast() {
   return {
-      .signature =
-          graph::Signature{
-              "cast",
-              {"x"},
-              {{"to", graph::AttrKind::dtype}},
-              1,
-              "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a bool is x ≠ 0; to nearest even"},
+      .signature = graph::Signature{"cast",
+                                    {"x"},
+                                    {{"to", graph::AttrKind::dtype}},
+                                    1,
+                                    "to another element type: integers wrap; floats truncate towards zero and saturate, NaN gives 0; a "
+                                    "bool is x ≠ 0; to nearest even"},
       .axes = same_axes(1),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs& attrs) -> Inferred {
         return Types{{attrs.get<DType>("to"), operands[0].dims}};
@@ -121,8 +120,16 @@ graph::OpRecord cast() {
         if (!is_float(from) || !is_float(context.attrs.get<DType>("to"))) return Cotangents{std::nullopt};
         return Cotangents{f.cast(*context.cotangents[0], from)};
       }),
-      // Not linear: a narrowing cast rounds, and the sum of the rounded is not the rounded sum.
-      .placements = linear(graph::Linear::none),
+      // A narrowing cast rounds, and the sum of the rounded is not the rounded sum; a widening one may come before the sum, which
+      // is then taken in the wider type.
+      .placements = graph::PlacementRule{graph::Linear::none,
+                                         [](const graph::PlacementContext& context) {
+                                           const DType from = context.operands[0].dtype, to = context.results[0].dtype;
+                                           std::vector<graph::PlacementRow> rows;
+                                           if (is_narrow(from) && is_float(to) && !is_narrow(to))
+                                             rows.push_back(partial_row(1, {0}, ReduceOp::sum));
+                                           return rows;
+                                         }},
       .lower = graph::Lower([](const graph::LowerContext& context) -> graph::Lowering { return elementwise_rule(context, Scalar::cast); }),
       .samples = cast_samples(),
   };

@@ -201,10 +201,24 @@ std::string settings_text(const Program& program) {
 
 }  // namespace
 
+std::string_view name_of(Precision precision) {
+  switch (precision) {
+    case Precision::f32:
+      return "f32";
+    case Precision::f64:
+      return "f64";
+    case Precision::bf16:
+      return "bf16";
+    case Precision::f16:
+      return "f16";
+  }
+  __builtin_unreachable();
+}
+
 std::string print(const Program& program) {
   std::string text = fmt::format("train{}{}: ", program.name.empty() ? "" : " ", program.name);
   text += program.epochs ? fmt::format("{} epochs", program.epochs) : fmt::format("{} steps", program.steps);
-  text += fmt::format(", seed {}, precision {}\n", program.seed, program.precision == Precision::f64 ? "f64" : "f32");
+  text += fmt::format(", seed {}, precision {}\n", program.seed, name_of(program.precision));
 
   text += settings_text(program);
 

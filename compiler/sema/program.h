@@ -124,7 +124,9 @@ struct EvaluateEvery {
   int64_t epochs = 1, steps = 0;
 };
 
-enum class Precision : uint8_t { f32, f64 };
+/// What f32 means to a program: itself; f64; or itself, with products in bf16 or f16 (f16 with dynamic loss scaling).
+enum class Precision : uint8_t { f32, f64, bf16, f16 };
+std::string_view name_of(Precision precision);
 
 struct Program {
   std::string name;  ///< of the train block, or empty

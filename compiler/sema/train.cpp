@@ -117,13 +117,12 @@ class TrainReader {
     const Expr* expr = field("precision");
     if (!expr) return;
     const Value value = evaluator_.evaluate_word(*expr, scope_, kWords);
-    if (value.is(ValueKind::word) && value.text == "f64") {
-      program_.precision = Precision::f64;
-      emitter_.set_float(DType::f64);
-    } else if (value.is(ValueKind::word) && value.text != "f32") {
-      reporter_.report(expr->range, diag::not_supported_yet, "the precision `" + value.text + "`");
-    } else if (value.ok() && !value.is(ValueKind::word)) {
-      reporter_.report(expr->range, diag::setting_type, "`precision`", "`f32` or `f64`", evaluator_.shown(value));
+    for (const Precision precision : {Precision::f32, Precision::f64, Precision::bf16, Precision::f16}) {
+      if (value.is(ValueKind::word) && value.text == name_of(precision)) program_.precision = precision;
+    }
+    if (program_.precision == Precision::f64) emitter_.set_float(DType::f64);
+    if (value.ok() && !value.is(ValueKind::word)) {
+      reporter_.report(expr->range, diag::setting_type, "`precision`", "`f32`, `f64`, `bf16` or `f16`", evaluator_.shown(value));
     }
   }
 

@@ -13,6 +13,7 @@
 #include "compiler/transform/bucket.h"
 #include "compiler/transform/gradient.h"
 #include "compiler/transform/place.h"
+#include "compiler/transform/precision.h"
 #include "compiler/transform/simplify.h"
 
 namespace dtl::transform {
@@ -40,6 +41,7 @@ void check(const Pass& pass, const Graph& graph, const graph::OpTable& ops) {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
+      {"precision", "no product of f32 is left where products are bf16 or f16", precision, precision_broken},
       {"gradient", "no gradient node is left", gradient, gradient_broken},
       {"simplify", "no node is dead, no two nodes are equal, and no stop_gradient is left", simplify, simplify_broken},
       {"place", "every value has a placement, every node follows a row of its op, and results are placed as their roles say", place,

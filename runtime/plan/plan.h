@@ -132,7 +132,8 @@ enum class StateRole : uint8_t {
 };
 
 struct StateEntry {
-  std::string path;  ///< `Classifier/dense.0/kernel`; a metric or report: `train/loss`, `eval/accuracy`
+  std::string path;  ///< `Classifier/dense.0/kernel`; a metric or report: `train/loss`, `eval/accuracy`; f16's scale of
+                     ///< a loss, a state: `loss_scale/0`
   StateRole role;
   int32_t buffer;
   double identity = 0;  ///< metric: what a reset writes

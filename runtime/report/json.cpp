@@ -25,6 +25,7 @@ class Json final : public Progress {
     write({{"event", "start"},
            {"file", start.program},
            {"strategy", start.strategy},
+           {"precision", start.precision},
            {"replicas", start.replicas},
            {"threads_per_replica", start.threads_per_replica},
            {"batch", start.batch},

@@ -25,6 +25,9 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// No gradient of f16 that is finite by itself overflows at this scale: 36 steps in a row were skipped.
+constexpr double kLeastLossScale = 0x1p-20;
+
 /// The step and report entries of `train` or `eval`, with the accumulators between them.
 class Phase {
  public:
@@ -113,6 +116,11 @@ class Loop {
       split.source->finish();
       if (split.source->examples() == 0) throw Fault(5108, {split.name});
       if (split.name == "train") data_ = split.source.get();
+    }
+    const std::vector<plan::StateEntry>& states = executor.plan().states;
+    for (size_t i = 0; i < states.size(); ++i) {
+      const DType dtype = executor.plan().buffers[static_cast<size_t>(states[i].buffer)].dtype;
+      if (states[i].path.starts_with("loss_scale/") && is_float(dtype)) loss_scales_.push_back(static_cast<int>(i));
     }
     assert(data_ && train_.exists() && (job.epochs > 0) != (job.steps > 0));
     train_.read(*data_, job.fields);
@@ -208,6 +216,9 @@ class Loop {
       ++position_.step;
       outcome_.steps = ++position_.total_step;
       if (!train_.loss_is_finite()) fail();
+      for (const int scale : loss_scales_) {
+        if (executor_.scalar(scale) < kLeastLossScale) fail_of_scale(executor_.scalar(scale));
+      }
       // The epoch's own report follows its last step at once.
       if (position_.step == position_.steps) break;
       if (evaluation_due(false)) evaluate_while_training();
@@ -231,6 +242,10 @@ class Loop {
       if (name == "loss") loss = value;
     }
     throw Fault(6001, {report::value_text(loss), std::to_string(position_.epoch), std::to_string(position_.step)});
+  }
+
+  [[noreturn]] void fail_of_scale(double scale) const {
+    throw Fault(6030, {report::value_text(scale), std::to_string(position_.epoch), std::to_string(position_.step)});
   }
 
   void evaluate(const Split& split) {
@@ -285,6 +300,7 @@ class Loop {
   EarlyStopping early_;
   int64_t evaluated_ = 0;  ///< the steps made when splits were evaluated last
   const data::Source* data_ = nullptr;
+  std::vector<int> loss_scales_;  ///< states
   Interrupt interrupt_;
   Clock::time_point start_;
   report::Throughput throughput_;

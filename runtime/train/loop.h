@@ -44,7 +44,8 @@ struct Outcome {
 };
 
 /// Runs `init`, then trains. Splits are evaluated where the plan has an `eval_step`, else a message says that they are not.
-/// Faults: 5108 a split without examples, 6001 the reported `loss` is not finite any more, those of the sources.
+/// Faults: 5108 a split without examples, 6001 the reported `loss` is not finite any more, 6030 a
+/// `loss_scale/…` is down to nothing, those of the sources.
 Outcome train(Executor& executor, const Job& job, report::Progress& progress);
 
 }  // namespace dtl::train

@@ -94,3 +94,14 @@ void check_equivalence(const std::string& precision, int64_t steps, double toler
 TEST_CASE("fashion_mlp in f64 on any number of replicas is one device's, to 1e-9 after 50 steps") { check_equivalence("f64", 50, 1e-9); }
 
 TEST_CASE("fashion_mlp in f32 on any number of replicas is one device's, to 4e-5 after 20 steps") { check_equivalence("f32", 20, 4e-5); }
+
+TEST_CASE("fashion_mlp in bf16 and f16 learns as in f32: its loss over steps 41 to 60 is within 2 percent") {
+  const auto late_loss = [](const std::string& precision) {
+    const Trained run = trained("mirrored(replicas = 2)", precision, 60);
+    return std::accumulate(run.losses.begin() + 40, run.losses.end(), 0.0) / 20;
+  };
+  const double wide = late_loss("f32");
+  CHECK(wide < 1.1);
+  CHECK(late_loss("bf16") == Approx(wide).epsilon(0.02));
+  CHECK(late_loss("f16") == Approx(wide).epsilon(0.02));
+}
