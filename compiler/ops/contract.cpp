@@ -4,7 +4,6 @@
 #include "compiler/ops/family.h"
 #include "compiler/ops/formula.h"
 #include "compiler/ops/letters.h"
-#include "runtime/plan/half.h"
 
 namespace dtl::ops {
 namespace {
@@ -77,7 +76,7 @@ std::vector<Array> matmul_evaluate(const graph::EvaluateContext& context, const 
       in_b[rank - 1] = tb ? k : column;
       sum += a.data[static_cast<size_t>(flat(a.shape, in_a))] * b.data[static_cast<size_t>(flat(b.shape, in_b))];
     }
-    result.data[at++] = plan::narrowed(result.dtype, sum);
+    result.data[at++] = sum;
   });
   return {std::move(result)};
 }

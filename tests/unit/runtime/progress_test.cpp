@@ -31,6 +31,7 @@ void run_all(Progress& progress) {
   Start start;
   start.program = "mlp.dtl";
   start.strategy = "Local";
+  start.precision = "bf16";
   start.replicas = 2;
   start.batch = 128;
   start.splits = {{"train", 55000}, {"test", 10000}};
@@ -56,8 +57,8 @@ TEST_CASE("progress: plain lines") {
   std::ostringstream out;
   run_all(*make_plain(out));
   CHECK(out.str() ==
-        "mlp.dtl: strategy Local, 2 replicas × 1 thread, batch 128, 5 epochs (train 55000, test 10000 examples), 1 kernel from the cache "
-        "and 3 compiled in 0.2 s\n"
+        "mlp.dtl: strategy Local, 2 replicas × 1 thread, precision bf16, batch 128, 5 epochs (train 55000, test 10000 examples), 1 kernel "
+        "from the cache and 3 compiled in 0.2 s\n"
         "  epoch 2/5, step 10/40: loss 0.4313, accuracy 0.8750, 81.2k examples/s, 1:15 left\n"
         "epoch 2/5: loss 0.4313, accuracy 0.8750, 81.2k examples/s\n"
         "  validation: loss 0.4313, accuracy 0.8750\n"

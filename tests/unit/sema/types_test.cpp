@@ -43,7 +43,17 @@ TEST_CASE("precision f64 reads every f32 as f64") {
   CHECK(checked->symbols().empty());
   REQUIRE(checked->program);
   CHECK(checked->program->weights[0].type.dtype == dtl::DType::f64);
-  CHECK(check(program_of({.settings = "precision = bf16"}))->symbols() == "not_supported_yet");
+  CHECK(check(program_of({.settings = "precision = f8"}))->symbols() == "unknown_name");
+}
+
+TEST_CASE("precision bf16 and f16 leave the types of the program alone") {
+  for (const std::string precision : {"bf16", "f16"}) {
+    const auto checked = check(program_of({.settings = "precision = " + precision}));
+    CHECK(checked->symbols().empty());
+    REQUIRE(checked->program);
+    CHECK(dtl::sema::name_of(checked->program->precision) == precision);
+    CHECK(checked->program->weights[0].type.dtype == dtl::DType::f32);
+  }
 }
 
 TEST_CASE("axes, indices and shapes out of range") {
