@@ -121,6 +121,56 @@ Value run_reduce(BuiltinCall& call) {
   return Value::of_tensor(result);
 }
 
+/// The weights of a model that has been called, or of a layer bound once, each as it is now: a list in the order of their making.
+/// With `matching`, those whose path has that text.
+Value run_weights_of(BuiltinCall& call) {
+  Evaluator& evaluator = call.evaluator;
+  Emitter& emitter = evaluator.emitter();
+  const Operand& owner = at(call, 0);
+  std::string path;
+  if (owner.value.is(ValueKind::declared) && owner.value.closure->decl->kind == syntax::DeclKind::model) {
+    path = owner.value.closure->decl->name.text;
+  } else if (owner.value.is(ValueKind::instance)) {
+    path = owner.value.closure->instance->path;
+  } else {
+    evaluator.reporter().report(owner.range, diag::setting_type, "`weights_of`", "a model, or a layer bound by `let`",
+                                evaluator.shown(owner.value));
+    return {};
+  }
+  std::string matching;
+  if (call.arguments[1] && !call.arguments[1]->value.is(ValueKind::none)) {
+    if (!at(call, 1).value.is(ValueKind::text)) {
+      evaluator.reporter().report(at(call, 1).range, diag::setting_type, "`matching`", "a string", evaluator.shown(at(call, 1).value));
+      return {};
+    }
+    matching = at(call, 1).value.text;
+  }
+  const bool in_body =
+      emitter.has_context() && !emitter.context().initial && !emitter.context().optimizer && !emitter.context().per_example;
+  if (!in_body) {
+    evaluator.reporter().report(call.range, diag::misplaced, "`weights_of`", "here: weights are read in a loss, a step or a model");
+    return {};
+  }
+  std::vector<Value> weights;
+  const std::vector<Variable>& all = evaluator.program().weights;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].path.starts_with(path + "/") || all[i].path.find(matching, path.size()) == std::string::npos) continue;
+    const Tensor x = emitter.value(all[i].path, all[i].type, call.range);
+    Statement& read = emitter.statement(StatementKind::read_weight, call.range);
+    read.index = static_cast<int32_t>(i);
+    read.results = {x.id};
+    read.path = all[i].path;
+    weights.push_back(Value::of_tensor(emitter.context().region_start ? emitter.share(x, call.range) : x));
+  }
+  if (weights.empty()) {
+    auto reported = evaluator.reporter().report(owner.range, diag::weights_not_made, "`" + path + "`");
+    reported.help(matching.empty() ? "a model gets its weights by being called: read them after that"
+                                   : "no path of a weight has the text \"" + matching + "\"");
+    return {};
+  }
+  return Value::of_items(ValueKind::list, std::move(weights));
+}
+
 Value run_update(BuiltinCall& call) {
   Value value = Value::of_text(ValueKind::update, std::string(call.builtin.name));
   return value;
@@ -137,6 +187,7 @@ constexpr Builtin kRows[] = {
     {"len", "list", run_len, ""},
     {"error", "message", run_error, ""},
     {"is_none", "value", run_is_none, ""},
+    {"weights_of", "model matching?", run_weights_of, ""},
     {"minimize", "loss over using", minimize, ""},
     {"report", "names...", report, ""},
     {"reduce", "op:sum|max|min|mean|prod value", run_reduce, ""},
