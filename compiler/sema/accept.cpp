@@ -1,4 +1,5 @@
 // Declared types against values: dimensions' names are bound by unification, numbers take the types they are given.
+#include "compiler/sema/builtins.h"
 #include "compiler/sema/evaluate.h"
 
 namespace dtl::sema {
@@ -134,6 +135,9 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
     }
   }
   if (!known.empty()) reported.note({}, known);
+  // Elsewhere functions are named by strings.
+  if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || types.scope->globals().find(value.text)))
+    reported.help(fmt::format("write `{}`, without quotes", value.text));
   if (!value.is(ValueKind::tensor)) return;
   const Tensor x = value.tensor;
   const Range made = emitter_.range(x);

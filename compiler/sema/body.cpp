@@ -1,4 +1,6 @@
 // Items of a body: let, weight, state, updates, loops and conditions known at compile time.
+#include <set>
+
 #include "compiler/sema/evaluate.h"
 
 namespace dtl::sema {
@@ -11,10 +13,14 @@ using types::TensorType;
 
 Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_result) {
   Value result = Value::unit_value();
+  bool unmet = false;
   for (size_t i = 0; i < body.items.size(); ++i) {
     const Item& item = *body.items[i];
     const bool last = i + 1 == body.items.size();
+    // What follows a requirement was written for values that meet it; further requirements are looked at all the same.
+    if (unmet && item.kind != ItemKind::require) return {};
     Value value = run_item(item, scope);
+    unmet |= item.kind == ItemKind::require && !value.ok();
     if (item.kind != ItemKind::expression && item.kind != ItemKind::if_else) {
       if (last && wants_result) result = item.kind == ItemKind::assign ? Value() : Value::unit_value();
       continue;
@@ -25,7 +31,7 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
       reporter_.report(item.range, diag::unused_value).help("name it with `let`, or remove it");
     }
   }
-  return result;
+  return unmet ? Value() : result;
 }
 
 Value Evaluator::run_item(const Item& item, Scope* scope) {
@@ -47,8 +53,7 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
       return body ? run_items(*body, scopes_.inside(scope), true) : Value::unit_value();
     }
     case ItemKind::require:
-      require(item, scope);
-      return Value::unit_value();
+      return require(item, scope) ? Value::unit_value() : Value();
     case ItemKind::assign:
       reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " = …`", "in this body")
           .help("write `let " + item.names[0].text + " = …`");
@@ -62,19 +67,20 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
   return {};
 }
 
-void Evaluator::require(const Item& item, Scope* scope) {
+bool Evaluator::require(const Item& item, Scope* scope) {
   const auto truth = condition(*item.value, scope);
-  if (!truth || *truth) return;
+  if (!truth || *truth) return true;
   auto reported = reporter_.report(item.value->range, diag::requirement_failed, item.text.empty() ? "a requirement is not met" : item.text);
   // The values that the condition speaks of, each with its origin.
   std::vector<const syntax::Expr*> left{item.value};
+  std::set<std::string> told;
   while (!left.empty()) {
     const syntax::Expr* expr = left.back();
     left.pop_back();
     for (const syntax::Expr* part : expr->items) {
       if (part) left.push_back(part);
     }
-    if (expr->kind != syntax::ExprKind::name) continue;
+    if (expr->kind != syntax::ExprKind::name || !told.insert(expr->name).second) continue;
     Binding* binding = scope->find(expr->name);
     const syntax::Decl* decl = binding ? nullptr : scope->globals().find(expr->name);
     const Value value = binding ? binding->value : decl && decl->kind == DeclKind::param ? declared(*decl) : Value();
@@ -82,6 +88,7 @@ void Evaluator::require(const Item& item, Scope* scope) {
       reported.note(value.origin, fmt::format("`{}` is {}", expr->name, describe(value)));
     }
   }
+  return false;
 }
 
 Value Evaluator::let(const Item& item, Scope* scope) {

@@ -377,8 +377,7 @@ Value Evaluator::run_declared(const Decl& decl, Activation& activation, Range ra
   Reporter::Call call(reporter_, decl.name.text, range);
   Activation* outer = std::exchange(activation_, &activation);
   Value result = run_items(*decl.body, activation.types.scope, true);
-  if (decl.kind == DeclKind::layer) warn_unused_weights(activation.types.scope);
-  if (decl.kind == DeclKind::model) warn_unused_weights(activation.types.scope);
+  if (result.ok() && (decl.kind == DeclKind::layer || decl.kind == DeclKind::model)) warn_unused_weights(activation.types.scope);
   if (result.is(ValueKind::unit) && decl.type) {
     reporter_.report(decl.name.range, diag::missing_result, decl.name.text).help("the last expression of a body is its result");
     result = {};

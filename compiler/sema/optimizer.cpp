@@ -47,8 +47,8 @@ void Evaluator::instantiate_optimizer(const Value& optimizer, int32_t weight_ind
     frame.weight = &scope->bind(decl.parameters[0].name.text, Value::of_tensor(w), decl.parameters[0].name.range);
     scope->bind(decl.parameters[1].name.text, Value::of_tensor(g), decl.parameters[1].name.range);
     scope->bind("updates", Value::of_tensor(updates), decl.name.range);
-    run_items(*decl.body, scope, false);
-    if (!frame.updated) {
+    const Value ran = run_items(*decl.body, scope, false);
+    if (!frame.updated && ran.ok()) {
       reporter_.report(decl.name.range, diag::optimizer_without_update, decl.name.text, decl.parameters[0].name.text)
           .help(fmt::format("write `{} <- …`", decl.parameters[0].name.text));
     }

@@ -32,6 +32,22 @@ train {
   epochs    = 1
 )";
 
+/// Penalties, random numbers, norms of whole weights, means that count examples differently, metrics of several classes.
+const std::string kLibrary = kData + R"(
+model Net (x: f32[batch, 6]) -> f32[batch, 3] {
+  let a = reshape(x, [batch, 2, 3]) |> dense(4) |> multi_head_attention(2, causal = true, dropout = 0.2)
+  let z = flatten(a) + 0.1 * random_normal([batch, 8])
+  select(random_bernoulli([batch, 8], 0.9), z, 0) |> dense(3)
+}
+train {
+  model     = Net
+  data      = Points
+  loss      = weighted_mean(sparse_cross_entropy(prediction, label, label_smoothing = 0.1), x[.., 0] > -0.8) + l2(Net, 1e-3, matching = "kernel")
+  metrics   = { auc = auc(sigmoid(prediction[.., 0]), cast(label == 0, f32)), f1 = mean(f1_by_class(prediction, label)) }
+  optimizer = lamb(warmup(cosine_decay(1e-2, steps = 40), updates = 5))
+  epochs    = 1
+)";
+
 /// A step written by hand, with each replica's own view.
 const std::string kOwnStep = kData + R"(
 model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(8, activation = tanh) |> dense(3) }
@@ -136,6 +152,7 @@ void check_equivalence(const std::string& program, const std::string& precision,
 TEST_CASE("in f64 every number of replicas trains as one device, to 1e-9 after 50 steps") {
   check_equivalence(kClassifier, "f64", 50, 1e-9);
   check_equivalence(kOwnStep, "f64", 50, 1e-9);
+  check_equivalence(kLibrary, "f64", 50, 1e-9);
 }
 
 TEST_CASE("in f32 every number of replicas trains as one device, to 4e-5 after 20 steps") {
