@@ -280,6 +280,21 @@ TEST_CASE("initialisers have their distributions") {
   spread("he_uniform", 0, std::sqrt(2.0 / 30), std::sqrt(6.0 / 30));
   spread("he_normal", 0, std::sqrt(2.0 / 30), 2);
   spread("lecun_normal", 0, std::sqrt(1.0 / 30), 2);
+  spread("lecun_uniform", 0, std::sqrt(1.0 / 30), std::sqrt(3.0 / 30));
+  spread("he_uniform(slope = 1.0)", 0, std::sqrt(1.0 / 30), std::sqrt(3.0 / 30));
+  spread("inverse_root_uniform", 0, std::sqrt(1.0 / 90), std::sqrt(1.0 / 30));
+  spread("truncated_normal(mean = 1, stddev = 0.5)", 1, 0.5 * 0.87962566103, 1);
+  spread("truncated_normal(bound = 4)", 0, 0.99946487, 4);
+  spread("orthogonal", 0, std::sqrt(30.0 / 2700), 1);
+
+  const std::vector<double> w = values("orthogonal(gain = 2)");
+  for (size_t a = 0; a < 30; ++a) {
+    for (size_t b = 0; b < 30; ++b) {
+      double product = 0;
+      for (size_t k = 0; k < 90; ++k) product += w[90 * a + k] * w[90 * b + k];
+      CHECK(product == Approx(a == b ? 4 : 0).margin(1e-5));
+    }
+  }
 }
 
 TEST_CASE("metrics of the library") {
