@@ -159,7 +159,7 @@ struct LowerContext {
 /// over the trailing loops; without it, it is the result's element.
 struct KernelRule {
   std::vector<types::Dim> reduced;
-  std::vector<types::Dim> sizes = {};  ///< what Scalar::size instructions of the body name; always global sizes
+  std::vector<types::Dim> sizes = {};  ///< what Scalar::size instructions of the body name; global sizes, or numbers that are told late
   std::optional<ReduceOp> combine;
   std::vector<kernel::Instruction> body;
   /// Reductions over the same trailing loops that are complete before `combine` begins, one stage each, in order: the

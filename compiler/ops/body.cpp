@@ -50,6 +50,13 @@ int32_t Body::size(const types::Dim& dim) {
   return *sum;
 }
 
+int32_t Body::late(int64_t value) {
+  kernel::Instruction instruction{Scalar::size, DType::i64, {}};
+  instruction.index = static_cast<int32_t>(sizes_.size());
+  sizes_.emplace_back(value);
+  return push(std::move(instruction));
+}
+
 int32_t Body::global(size_t dim) {
   kernel::Instruction begin{Scalar::begin, DType::i64, {}};
   begin.index = static_cast<int32_t>(dim);

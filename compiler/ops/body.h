@@ -20,6 +20,8 @@ class Body {
   int32_t constant(double value, DType dtype = DType::i64);
   /// The global value of a dimension, i64: arithmetic over constants and symbols.
   int32_t size(const types::Dim& dim);
+  /// A number that the kernel's text does not tell: nodes that differ in nothing else share their kernel.
+  int32_t late(int64_t value);
   /// Global index of the element at hand along result dimension `dim`: loop + begin.
   int32_t global(size_t dim);
   int32_t load(int32_t operand, DType dtype, std::vector<int32_t> indices);

@@ -79,6 +79,11 @@ graph::Lowering slice_lower(const graph::LowerContext& context) {
   std::vector<int32_t> index;
   const Ints& starts = context.attrs.get<Ints>("starts");
   for (size_t d = 0; d < starts.size(); ++d) {
+    if (context.results[0].dims[d] == Dim(1) && context.operands[0].dims[d] != Dim(1)) {
+      // One entry of many, as a step of a scan reads: which one is no reason for a kernel of its own.
+      index.push_back(body.late(starts[d]));
+      continue;
+    }
     const int32_t loop = body.loop(d);
     index.push_back(starts[d] == 0 ? loop : body.apply(Scalar::add, DType::i64, {loop, body.constant(static_cast<double>(starts[d]))}));
   }

@@ -184,6 +184,7 @@ Value run_source(BuiltinCall& call) {
 
 constexpr Builtin kRows[] = {
     {"fold", "over initial body", run_fold, ""},
+    {"scan", "initial over body axis? reverse?", scan, ""},
     {"len", "list", run_len, ""},
     {"error", "message", run_error, ""},
     {"is_none", "value", run_is_none, ""},

@@ -44,6 +44,8 @@ std::vector<std::string_view> split_words(std::string_view text, char by = '|');
 
 Value call_builtin(Evaluator& evaluator, const Builtin& builtin, const Args& args, source::Range range, Scope* scope);
 
+/// A loop over time, unrolled (scan.cpp).
+Value scan(BuiltinCall& call);
 /// `minimize` and `report` (train.cpp).
 Value minimize(BuiltinCall& call);
 Value report(BuiltinCall& call);

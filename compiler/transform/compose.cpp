@@ -78,13 +78,18 @@ class Composer {
     return push(std::move(instruction), 0);
   }
 
-  /// A constant as a slot: kernels that differ in nothing else, as those of two streams of random numbers, are one.
-  int32_t known_late(const Instruction& constant) {
-    DTL_CHECK(constant.scalar == Scalar::constant, "a random stream is no constant");
+  /// A number as a slot: kernels that differ in nothing else, as those of two streams of random numbers, are one.
+  int32_t late_value(int64_t number) {
     Instruction instruction{Scalar::size, DType::i64, {}};
-    instruction.size = {1, slot({static_cast<int64_t>(constant.number), -1})};
+    instruction.size = {1, slot({number, -1})};
     return push(std::move(instruction), 0);
   }
+  int32_t known_late(const Instruction& constant) {
+    DTL_CHECK(constant.scalar == Scalar::constant, "a random stream is no constant");
+    return late_value(static_cast<int64_t>(constant.number));
+  }
+  /// What a rule names among its sizes: a number there is one to be told late (Body::late).
+  int32_t named_value(Extent extent) { return extent.slot < 0 ? late_value(extent.scale) : size_value(extent); }
 
   kernel::Size size(Extent extent) {
     if (extent.slot < 0) return {extent.scale, -1};
@@ -172,7 +177,7 @@ class Composer {
           values.push_back(index[static_cast<size_t>(it.index)]);
           break;
         case Scalar::size:
-          values.push_back(size_value(lowered_.locals.extent(rule.sizes[static_cast<size_t>(it.index)])));
+          values.push_back(named_value(lowered_.locals.extent(rule.sizes[static_cast<size_t>(it.index)])));
           break;
         case Scalar::begin: {
           const auto begin = lowered_.locals.begin(result, static_cast<size_t>(it.index));

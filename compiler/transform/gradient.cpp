@@ -1,6 +1,7 @@
 // Reverse-mode differentiation over the graph as rebuilt so far, so that a gradient node may stand behind another one.
 #include "compiler/transform/gradient.h"
 
+#include <map>
 #include <set>
 
 #include "compiler/graph/rewriter.h"
@@ -54,12 +55,45 @@ class Reverse {
   /// The sum of what has come to `value` so far.
   std::optional<ValueId> cotangent(ValueId value) {
     auto& parts = contributions_[index_of(value)];
+    join_pieces(value, parts);
     while (parts.size() > 1) {
       const ValueId sum = builder_.add("add", {parts[0], parts[1]}, {}, "d." + graph()[value].name);
       parts.erase(parts.begin(), parts.begin() + 2);
       parts.insert(parts.begin(), sum);
     }
     return parts.empty() ? std::nullopt : std::optional(parts[0]);
+  }
+
+  /// A tensor that is read piece by piece, as `scan` reads, gets a piece from each reader: those that tile it along one axis
+  /// are put together in one go, where adding them up, each padded with zeros, would take the square of their number.
+  void join_pieces(ValueId value, std::vector<ValueId>& parts) {
+    const types::Dims whole = graph()[value].type.dims;
+    if (parts.size() < 2 || whole.empty()) return;
+    std::optional<size_t> axis;
+    std::map<int64_t, ValueId> pieces;  // by begin
+    for (const ValueId part : parts) {
+      const auto maker = graph()[part].node;
+      if (!maker || builder_.ops()[graph()[*maker].op].name() != "pad") return;
+      const Node& pad = graph()[*maker];
+      const types::Dims& dims = graph()[pad.operands[0]].type.dims;
+      const auto& before = pad.attrs.get<types::Ints>("before");
+      for (size_t d = 0; d < whole.size(); ++d) {
+        if (dims[d] == whole[d]) continue;
+        if (axis && *axis != d) return;
+        axis = d;
+      }
+      if (!axis || !pieces.emplace(before[*axis], pad.operands[0]).second) return;
+    }
+    std::vector<ValueId> operands;
+    int64_t end = 0;
+    for (const auto& [begin, piece] : pieces) {
+      const auto size = graph()[piece].type.dims[*axis].constant();
+      if (begin != end || !size) return;
+      end += *size;
+      operands.push_back(piece);
+    }
+    if (whole[*axis] != types::Dim(end)) return;
+    parts = {builder_.add("concat", operands, {{"axis", static_cast<int64_t>(*axis)}}, "d." + graph()[value].name)};
   }
 
   void step(NodeId id) {

@@ -1,4 +1,5 @@
 // Models over [batch, time, width] on replicas: attention, embeddings, layers over leading dimensions, against one device.
+#include "compiler/transform/make_plan.h"
 #include "plan_runner.h"
 #include "tests/unit/lower/program_testing.h"
 
@@ -57,6 +58,27 @@ train {
   data      = Numbers
   loss      = mean(sparse_cross_entropy(prediction, next))
   metrics   = { accuracy = mean(argmax(prediction) == next) }
+  optimizer = adam(1e-2)
+  epochs    = 1
+)";
+
+/// A loop over time in each direction, of layers and written out.
+const std::string kRecurrent = R"(
+dataset Numbers {
+  train = synthetic(64, fields = { tokens = integers(0, 11, [5]), next = integers(0, 11, [5]) })
+  batch = 8
+}
+model Net (tokens: i64[batch, time]) -> float[batch, time, 11] {
+  let x = embedding(11, width = 4)(tokens)
+  let forth = lstm(3, return_sequences = true)(x)
+  let back = gru(3, return_sequences = true, reverse = true)(x)
+  let (last, sums) = scan(0 * x[.., 0], x, (s, v) => (dense(4)(s) + v, tanh(s)))
+  dense(11)(concat([forth, back, sums], axis = 2))
+}
+train {
+  model     = Net
+  data      = Numbers
+  loss      = mean(sparse_cross_entropy(prediction, next))
   optimizer = adam(1e-2)
   epochs    = 1
 )";
@@ -130,3 +152,30 @@ TEST_CASE("a transformer trains on replicas as on one device") {
 }
 
 TEST_CASE("work along time stays where the batch is") { check_equivalence(kAlongTime, "f64", 50, 1e-9); }
+
+TEST_CASE("recurrent layers train on replicas as on one device") { check_equivalence(kRecurrent, "f64", 50, 1e-9); }
+
+TEST_CASE("steps of a loop over time share their kernels") {
+  const auto kernels = [](int64_t time) {
+    const graph::Graph graph = passed(lowered(fmt::format(R"(
+dataset Series {{
+  train = synthetic(64, fields = {{ x = normal([{}, 4]), y = normal([1]) }})
+  batch = 8
+}}
+model Net (x: f32[batch, time, 4]) -> f32[batch, 1] {{ x |> lstm(8, return_sequences = true) |> gru(8) |> dense(1) }}
+train {{
+  model     = Net
+  data      = Series
+  loss      = mean(square(prediction - y))
+  optimizer = adam(1e-3)
+  epochs    = 1
+}}
+)",
+                                                      time)),
+                                      "");
+    const auto plan = transform::make_plan(graph, ops::table());
+    REQUIRE(plan);
+    return plan->kernels.size();
+  };
+  CHECK(kernels(12) == kernels(24));
+}
