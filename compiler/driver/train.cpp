@@ -38,6 +38,7 @@ train::Job job_of(const sema::Program& program, const Compilation& compilation) 
   job.epochs = program.epochs;
   job.steps = program.steps;
   job.seed = program.seed;
+  job.accumulate = program.gradients.accumulate;
   job.evaluate_epochs = program.evaluate_every.epochs;
   job.evaluate_steps = program.evaluate_every.steps;
   if (const auto& stop = program.stop_early) {
@@ -50,7 +51,7 @@ std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e
 
 /// What training will touch, before it touches any: a machine without it would be stopped by its system half-way.
 void check_memory(const plan::Plan& plan, const train::Topology& topology) {
-  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes) * topology.replicas +
+  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes + plan.own_bytes) * topology.replicas +
                         static_cast<double>(plan.shared_bytes + plan.state_bytes);
   const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > there) throw Fault(6002, {gigabytes(needed), gigabytes(there)});

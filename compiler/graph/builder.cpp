@@ -21,9 +21,9 @@ ValueId Builder::param(std::string name, types::TensorType type, Role role, std:
   return id;
 }
 
-void Builder::result(ValueId value, Role role, std::string path) {
+void Builder::result(ValueId value, Role role, std::string path, double identity) {
   DTL_CHECK((*graph_)[value].function == function_, "`%{}` is a value of another function", (*graph_)[value].name);
-  (*graph_)[function_].results.push_back({value, role, std::move(path), 0});
+  (*graph_)[function_].results.push_back({value, role, std::move(path), identity});
 }
 
 std::vector<ValueId> Builder::add_multi(std::string_view op, std::vector<ValueId> operands, types::Attrs attrs, std::string name) {

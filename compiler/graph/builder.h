@@ -16,7 +16,7 @@ class Builder {
   Builder(const OpTable& ops, Graph& graph, FunctionId function);
 
   ValueId param(std::string name, types::TensorType type, Role role, std::string path = {}, double identity = 0);
-  void result(ValueId value, Role role, std::string path = {});
+  void result(ValueId value, Role role, std::string path = {}, double identity = 0);
 
   /// Adds a node. The operands' types must satisfy the op's infer: sema has checked what users write, so a mismatch here
   /// is our fault and aborts. Results are named after `name`, else after the op.

@@ -44,6 +44,7 @@ enum class Role : uint8_t {
   state,
   optimizer,
   metric,   ///< an accumulator; `identity` is what it starts from
+  pending,  ///< what each member has of a reduction to come, kept from step to step; the reduction is the one of `identity`
   updates,  ///< i64[]: count of optimizer updates made before this step
   seed,     ///< i64[]
   report,   ///< results only: a value for the training loop to read
@@ -56,7 +57,7 @@ struct Port {
   ValueId value;
   Role role = Role::none;
   std::string path;     ///< weight path, field name, `train/loss.0`
-  double identity = 0;  ///< metric
+  double identity = 0;  ///< metric, pending: what it starts from
 };
 
 /// Entry points: `init` (results only), `train_step`, `eval_step`, `train_report`, `eval_report`. A function whose

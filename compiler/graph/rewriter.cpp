@@ -75,7 +75,7 @@ std::vector<ValueId> Rewriter::copy(NodeId id, std::vector<ValueId> operands, ty
 
 void Rewriter::finish() {
   DTL_CHECK(old_function_.has_value(), "finish ends a function that begin began");
-  for (const Port& port : (*old_)[*old_function_].results) builder_->result(map(port.value), port.role, port.path);
+  for (const Port& port : (*old_)[*old_function_].results) builder_->result(map(port.value), port.role, port.path, port.identity);
   builder_.reset();
   old_function_.reset();
 }

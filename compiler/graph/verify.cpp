@@ -20,6 +20,7 @@ bool is_kept(Role role) {
     case Role::state:
     case Role::optimizer:
     case Role::metric:
+    case Role::pending:
     case Role::updates:
       return true;
     case Role::input:

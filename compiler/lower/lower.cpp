@@ -68,7 +68,9 @@ Graph lower(const sema::Program& program, const graph::OpTable& ops) {
   if (program.precision == sema::Precision::f16) graph.products = DType::f16;
   graph.bounds = {{"batch", program.data.batch}};
   add_init(graph, ops, program);
-  add_step(graph, ops, program, program.train_step, "train");
+  const bool several = program.gradients.accumulate > 1;
+  if (several) add_step(graph, ops, program, program.train_step, "train", Batches::adds);
+  add_step(graph, ops, program, program.train_step, "train", several ? Batches::closes : Batches::one);
   if (program.eval_step) add_step(graph, ops, program, *program.eval_step, "eval");
   return graph;
 }

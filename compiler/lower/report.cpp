@@ -2,6 +2,7 @@
 #include "compiler/lower/report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/graph/builder.h"
 #include "compiler/source/check.h"
@@ -34,6 +35,14 @@ class Reports {
       : graph_(graph), ops_(ops), step_(step), set_(set), parts_(graph.values.size()) {}
 
   void run() {
+    if (set_.batches == Batches::adds) {
+      for (const Report& report : set_.reports) {
+        visited_.clear();
+        leaves_ = 0;
+        visit(report, report.value);
+      }
+      return;
+    }
     const graph::FunctionId function{static_cast<int32_t>(graph_.functions.size())};
     graph_.functions.push_back({set_.prefix + "_report", {}, {}, {}});
     Builder into(ops_, graph_, function);
@@ -43,7 +52,7 @@ class Reports {
       ValueId value = make(report, into, report.value);
       const types::TensorType type = into.type(value);
       DTL_CHECK(type.rank() == 0, "report `{}` is {}, not a scalar", report.name, type.str());
-      if (!is_float(type.dtype)) value = into.add("cast", {value}, {{"to", set_.real}}, report.name);
+      if (type.dtype != DType::f64) value = into.add("cast", {value}, {{"to", DType::f64}}, report.name);
       into.result(value, Role::report, set_.prefix + "/" + report.name);
     }
   }
@@ -96,6 +105,25 @@ class Reports {
     return found;
   }
 
+  /// What `make` accumulates, in the same order.
+  void visit(const Report& report, ValueId value) {
+    if (!visited_.insert(value).second) return;
+    switch (part(value)) {
+      case Part::latest:
+        ++leaves_;
+        break;
+      case Part::reduction:
+        gather(report, value, *reduction(graph_[*graph_[value].node]), fmt::format("{}/{}.{}", set_.prefix, report.name, leaves_++));
+        break;
+      case Part::constant:
+      case Part::function: {
+        const std::vector<ValueId> operands = graph_[*graph_[value].node].operands;  // a copy: building moves the stores
+        for (const ValueId operand : operands) visit(report, operand);
+        break;
+      }
+    }
+  }
+
   /// `value` of the step, in the report function.
   ValueId make(const Report& report, Builder& into, ValueId value) {
     const auto known = made_.find(value);
@@ -124,7 +152,11 @@ class Reports {
     std::vector<std::string> names;
     for (const ValueId result : node.results) names.push_back(graph_[result].name);
     into.at(node.range, node.scope);
-    const auto results = into.add_named(ops_[node.op].name(), std::move(operands), node.attrs, names);
+    types::Attrs attrs = node.attrs;
+    for (const char* name : {"dtype", "to"}) {
+      if (attrs.find(name)) attrs.set(name, widened(attrs.get<DType>(name)));
+    }
+    const auto results = into.add_named(ops_[node.op].name(), std::move(operands), attrs, names);
     for (size_t i = 0; i < results.size(); ++i) made_[node.results[i]] = results[i];
     return made_[value];
   }
@@ -132,19 +164,59 @@ class Reports {
   /// An accumulator of `value` in the step, and what it holds in the report function. Without an op: the latest value.
   ValueId accumulate(const Report& report, Builder& into, ValueId value, std::optional<ReduceOp> op) {
     const std::string path = fmt::format("{}/{}.{}", set_.prefix, report.name, leaves_++);
-    const types::TensorType type = graph_[value].type, wide{DType::f64, type.dims};
+    const types::TensorType type = graph_[value].type, wide{widest(type.dtype), type.dims};
     const double identity = op ? identity_of(*op) : 0;
-
-    Builder step(ops_, graph_, step_);
-    step.at(report.range, "");
-    const ValueId before = step.param(path, wide, Role::metric, path, identity);
-    ValueId after = type.dtype == DType::f64 ? value : step.add("cast", {value}, {{"to", DType::f64}});
-    if (op) after = step.add(combining(*op), {before, after}, {}, path);
-    step.result(after, Role::metric, path);
-
+    if (op) {
+      gather(report, value, *op, path);
+    } else {
+      Builder step(ops_, graph_, step_);
+      step.at(report.range, "");
+      step.param(path, wide, Role::metric, path, identity);
+      step.result(widened(step, value), Role::metric, path);
+    }
     const ValueId held = into.param(path, wide, Role::metric, path, identity);
     into.at(report.range, "");
-    return type.dtype == DType::f64 ? held : into.add("cast", {held}, {{"to", type.dtype}}, report.name);
+    const DType shown = widened(type.dtype);
+    return wide.dtype == shown ? held : into.add("cast", {held}, {{"to", shown}}, report.name);
+  }
+
+  /// Reports are computed in wide types: an epoch's sum may go beyond those of one batch.
+  static DType widened(DType dtype) {
+    if (is_float(dtype)) return DType::f64;
+    return dtype == DType::i32 ? DType::i64 : dtype;
+  }
+  /// Accumulators are f64, or i64: an integer is exact there as long as it is one.
+  static DType widest(DType dtype) { return is_integer(dtype) ? DType::i64 : DType::f64; }
+  ValueId widened(Builder& step, ValueId value) const {
+    const DType dtype = graph_[value].type.dtype;
+    return dtype == widest(dtype) ? value : step.add("cast", {value}, {{"to", widest(dtype)}});
+  }
+
+  /// Adds a batch's reduction to accumulator `path` of the step.
+  void gather(const Report& report, ValueId value, ReduceOp op, const std::string& path) {
+    const types::TensorType type = graph_[value].type, wide{widest(type.dtype), type.dims};
+    const double identity = identity_of(op);
+    Builder step(ops_, graph_, step_);
+    step.at(report.range, "");
+    // Every member knows the size of the batch: nothing waits.
+    const bool waits = set_.batches != Batches::one && ops_[graph_[*graph_[value].node].op].name() != "size";
+    if (waits) {
+      const ValueId waiting = step.param(path, type, Role::pending, path, identity);
+      value = step.add(combining(op), {waiting, value}, {}, path);
+      if (set_.batches == Batches::adds) return step.result(value, Role::pending, path, identity);
+      step.result(step.constant(start_of(op, type.dtype), type.dtype, type.dims), Role::pending, path, identity);
+    }
+    const ValueId before = step.param(path, wide, Role::metric, path, identity);
+    step.result(step.add(combining(op), {before, widened(step, value)}, {}, path), Role::metric, path);
+  }
+
+  /// The identity, as near as the type comes to it.
+  static double start_of(ReduceOp op, DType dtype) {
+    const double identity = identity_of(op);
+    if (is_float(dtype) || std::isfinite(identity)) return identity;
+    if (dtype == DType::u8) return identity < 0 ? 0 : 255;
+    const double limit = std::ldexp(1.0, 8 * static_cast<int>(size_of(dtype)) - 1);
+    return identity < 0 ? -limit : dtype == DType::i64 ? std::nextafter(limit, 0.0) : limit - 1;
   }
 
   static std::string_view combining(ReduceOp op) {
@@ -166,6 +238,7 @@ class Reports {
   const graph::FunctionId step_;
   const ReportSet& set_;
   std::vector<std::optional<Part>> parts_;  ///< by value of the step
+  std::set<ValueId> visited_;               ///< in one report
   std::map<ValueId, ValueId> made_;         ///< value of the step → of the report function, for one report
   int leaves_ = 0;
 };

@@ -15,6 +15,9 @@
 
 namespace dtl::lower {
 
+/// A step's batch is all of an update, or one of several: each but the last adds to what waits, the last one closes the sum.
+enum class Batches : uint8_t { one, adds, closes };
+
 struct Report {
   std::string name;  ///< `loss`
   graph::ValueId value;
@@ -26,11 +29,13 @@ struct ReportSet {
   std::vector<Report> reports;
   /// Values that a report does not look behind: new weights and states, whose history is not a reduction.
   std::set<graph::ValueId> opaque;
-  DType real = DType::f32;  ///< what a reported integer or truth value becomes
+  /// With several batches, reductions wait in accumulators of each member's own until the last one: only then is there a
+  /// collective, and only then do the accumulators proper, and what is kept as its latest value, change.
+  Batches batches = Batches::one;
 };
 
 /// Adds the accumulators of `reports` to function `step`, whose nodes compute the reported values, and a function
-/// `<prefix>_report` from accumulators to reports. Nothing if there are no reports.
+/// `<prefix>_report` from accumulators to reports, in f64 and i64 (none for Batches::adds). Nothing if there are no reports.
 void add_reports(graph::Graph& graph, const graph::OpTable& ops, graph::FunctionId step, const ReportSet& reports);
 
 }  // namespace dtl::lower

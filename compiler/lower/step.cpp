@@ -29,7 +29,8 @@ struct Touched {
   std::vector<size_t> sites;  ///< of `minimize`
 };
 
-Touched touched_by(const sema::Program& program, const sema::Body& body) {
+/// Without `updates`, minimising adds to gradients, and touches no optimizer's states.
+Touched touched_by(const sema::Program& program, const sema::Body& body, bool updates) {
   Touched touched{std::vector<bool>(program.weights.size()),
                   std::vector<bool>(program.states.size()),
                   std::vector<bool>(program.optimizer_states.size()),
@@ -63,10 +64,13 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
           touched.seed = true;
           break;
         case StatementKind::minimize:
-          touched.updates = touched.minimizes = true;
+          touched.minimizes = true;
           touched.sites.push_back(index);
-          for (const sema::Update& update : program.minimize_sites[index].updates) {
+          for (const sema::Update& update : program.minimize_sites[index].updates)
             touched.weights[static_cast<size_t>(update.weight)] = true;
+          if (!updates) break;
+          touched.updates = true;
+          for (const sema::Update& update : program.minimize_sites[index].updates) {
             for (const int32_t state : update.states) touched.optimizer_states[static_cast<size_t>(state)] = true;
             self(update.body, self);
           }
@@ -91,18 +95,19 @@ Touched touched_by(const sema::Program& program, const sema::Body& body) {
 
 class Step {
  public:
-  Step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, graph::FunctionId function)
-      : graph_(graph), ops_(ops), program_(program), builder_(ops, graph, function) {}
+  Step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, graph::FunctionId function, Batches batches)
+      : graph_(graph), ops_(ops), program_(program), batches_(batches), builder_(ops, graph, function) {}
 
   void run(const sema::Body& body, const std::string& prefix) {
-    const Touched touched = touched_by(program_, body);
+    const Touched touched = touched_by(program_, body, batches_ != Batches::adds);
     for (const auto& [name, type] : touched.inputs) inputs_[name] = builder_.param(name, type, Role::input, name);
     weights_ = add_params(program_.weights, touched.weights, Role::weight);
     states_ = add_params(program_.states, touched.states, Role::state);
     optimizer_states_ = add_params(program_.optimizer_states, touched.optimizer_states, Role::optimizer);
     if (touched.updates) updates_ = builder_.param("updates", kCounter, Role::updates);
     if (touched.seed) seed_ = builder_.param("seed", kCounter, Role::seed);
-    if (touched.minimizes) {
+    if (batches_ != Batches::one) count_rows(prefix);
+    if (touched.minimizes && batches_ != Batches::adds) {
       const ValueId one = builder_.constant(1, DType::i64);
       next_updates_ = builder_.add("add", {*updates_, one}, {}, "updates");
     }
@@ -121,7 +126,7 @@ class Step {
     if (updates_) builder_.result(updates_after(), Role::updates);
 
     reports_.prefix = prefix;
-    reports_.real = program_.precision == sema::Precision::f64 ? DType::f64 : DType::f32;
+    reports_.batches = batches_;
     add_reports(graph_, ops_, builder_.function(), reports_);
   }
 
@@ -166,6 +171,36 @@ class Step {
     for (size_t i = 0; i < variables.size(); ++i) {
       if (!versions[i].empty()) builder_.result(versions[i].back(), role, variables[i].path);
     }
+  }
+
+  /// The examples of the batches that make one update, those of this one included.
+  void count_rows(const std::string& prefix) {
+    const std::string path = prefix + "/rows";
+    rows_before_ = builder_.param(path, kCounter, Role::metric, path);
+    const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", DType::i64}}, "rows");
+    rows_ = builder_.add("add", {*rows_before_, here}, {}, "rows");
+    builder_.result(batches_ == Batches::adds ? *rows_ : builder_.constant(0, DType::i64), Role::metric, path);
+  }
+
+  /// A gradient of this batch joined with what waits of the batches before it, each weighted by its examples. The mean over all of
+  /// them at the last one; before that nothing.
+  std::optional<ValueId> joined(ValueId gradient, const std::string& path) {
+    const types::TensorType type = builder_.type(gradient);
+    const auto spread = [&](ValueId scalar) {
+      return type.rank() == 0 ? scalar : builder_.add("broadcast", {scalar}, {{"dims", types::Ints{}}, {"shape", type.dims}});
+    };
+    const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", type.dtype}}, "rows");
+    const ValueId waiting = builder_.param(path, type, Role::pending, path);
+    const ValueId weighted = builder_.add("multiply", {gradient, spread(here)}, {}, path);
+    const ValueId sum = builder_.add("add", {waiting, weighted}, {}, path);
+    if (batches_ == Batches::adds) {
+      builder_.result(sum, Role::pending, path);
+      return std::nullopt;
+    }
+    builder_.result(builder_.constant(0, type.dtype, type.dims), Role::pending, path);
+    const ValueId reduced = builder_.add("pin", {sum}, {{"role", std::string("gradients")}}, path);
+    const ValueId rows = builder_.add("cast", {*rows_}, {{"to", type.dtype}});
+    return builder_.add("divide", {reduced, spread(rows)}, {}, path);
   }
 
   void set(Versions& versions, ValueId value, const sema::Variable& variable) {
@@ -257,8 +292,15 @@ class Step {
     operands.insert(operands.begin(), scaled ? scaled_loss(builder_, scaling->second, loss) : loss);
     std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
     for (size_t i = 0; i < gradients.size(); ++i) {
-      gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
+      if (batches_ == Batches::one) {
+        gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
+        continue;
+      }
+      // Each site has its own: they may share weights.
+      const auto mean = joined(gradients[i], index == 0 ? names[i] : fmt::format("{}.{}", names[i], index));
+      if (mean) gradients[i] = *mean;
     }
+    if (batches_ == Batches::adds) return builder_.at(range, "");
     std::optional<ValueId> finite;
     if (scaled) {
       gradients = unscaled(builder_, scaling->second, gradients);
@@ -320,10 +362,11 @@ class Step {
   Graph& graph_;
   const graph::OpTable& ops_;
   const sema::Program& program_;
+  const Batches batches_;
   Builder builder_;
   std::map<std::string, ValueId> inputs_;
   std::vector<Versions> weights_, states_, optimizer_states_;
-  std::optional<ValueId> updates_, next_updates_, seed_;
+  std::optional<ValueId> updates_, next_updates_, seed_, rows_before_, rows_;
   std::map<size_t, LossScale> loss_scales_;  ///< by site of `minimize`; only with precision f16
   std::optional<ValueId> made_;              ///< bool: whether some `minimize` so far was not skipped; only with precision f16
   ReportSet reports_;
@@ -341,14 +384,16 @@ int place_of(Role role) {
       return 3;
     case Role::metric:
       return 4;
-    case Role::updates:
+    case Role::pending:
       return 5;
-    case Role::seed:
+    case Role::updates:
       return 6;
-    case Role::report:
+    case Role::seed:
       return 7;
-    case Role::none:
+    case Role::report:
       return 8;
+    case Role::none:
+      return 9;
   }
   __builtin_unreachable();
 }
@@ -363,10 +408,11 @@ void sort_ports(Graph& graph, graph::Function& function) {
 
 }  // namespace
 
-void add_step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body, const std::string& prefix) {
+void add_step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body, const std::string& prefix,
+              Batches batches) {
   const graph::FunctionId function{static_cast<int32_t>(graph.functions.size())};
-  graph.functions.push_back({prefix + "_step", {}, {}, {}});
-  Step(graph, ops, program, function).run(body, prefix);
+  graph.functions.push_back({prefix + (batches == Batches::adds ? "_accumulate" : "_step"), {}, {}, {}});
+  Step(graph, ops, program, function, batches).run(body, prefix);
   sort_ports(graph, graph[function]);
 }
 

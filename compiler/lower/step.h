@@ -5,13 +5,15 @@
 
 #include "compiler/graph/graph.h"
 #include "compiler/graph/op.h"
+#include "compiler/lower/report.h"
 #include "compiler/sema/program.h"
 
 namespace dtl::lower {
 
-/// Adds `<prefix>_step` and, if the body reports anything, `<prefix>_report`. Variables that the step touches become
-/// parameters and results, in the program's order: inputs, weights, states, optimizer states, metrics, updates, seed.
+/// Adds `<prefix>_step` (`<prefix>_accumulate` for `adds`, which changes no weight and has no report) and, if the body reports anything,
+/// `<prefix>_report`. Variables that the step touches become parameters and results, in the program's order: inputs, weights, states,
+/// optimizer states, metrics, updates, seed.
 void add_step(graph::Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body,
-              const std::string& prefix);
+              const std::string& prefix, Batches batches = Batches::one);
 
 }  // namespace dtl::lower

@@ -340,7 +340,7 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
     if (comparison && (a.value.is(ValueKind::list) || b.value.is(ValueKind::list)) && a.value.kind != b.value.kind)
       return Value::of_boolean(op == "!=");
     if (op == "+" && a.value.is(ValueKind::list) && b.value.is(ValueKind::list)) {
-    if (!take_turns(static_cast<int64_t>(b.value.items->size()), range)) return {};
+      if (!take_turns(static_cast<int64_t>(b.value.items->size()), range)) return {};
       std::vector<Value> items = *a.value.items;
       items.insert(items.end(), b.value.items->begin(), b.value.items->end());
       return Value::of_items(ValueKind::list, std::move(items));

@@ -10,8 +10,8 @@
 namespace dtl::sema {
 
 struct LossPath {
-  bool reaches_weights = false;    ///< does a gradient of the loss reach one of the weights?
-  std::vector<int32_t> reached;    ///< which of them
+  bool reaches_weights = false;  ///< does a gradient of the loss reach one of the weights?
+  std::vector<int32_t> reached;  ///< which of them
   /// The first value by which one would enter a `per_replica` region: a share of it is taken there.
   std::optional<int32_t> region;
 };

@@ -57,7 +57,6 @@ void read_gradients(Evaluator& evaluator, const Settings& settings, const Decl& 
   RecordSetting record(evaluator, settings, train, "gradients", scope);
   GradientSettings& gradients = evaluator.program().gradients;
   gradients.accumulate = record.integer("accumulate", 1).value_or(1);
-  if (gradients.accumulate > 1) evaluator.reporter().report(record.range(), diag::not_supported_yet, "`accumulate`");
   gradients.clip_norm = positive(evaluator, record, "clip_norm");
   gradients.clip_value = positive(evaluator, record, "clip_value");
 }

@@ -100,7 +100,10 @@ class Fuser {
     for (const NodeId id : lowered_.function.nodes) {
       for (const ValueId value : graph_[id].operands) readers_[value].push_back(id);
     }
-    for (const graph::Port& port : lowered_.function.results) results_.insert(port.value);
+    for (const graph::Port& port : lowered_.function.results) {
+      results_.insert(port.value);
+      (port.role == graph::Role::pending ? own_results_ : shared_results_).insert(port.value);
+    }
   }
 
   bool needs_memory(ValueId value) const {
@@ -241,8 +244,9 @@ class Fuser {
   void place_unit(NodeId id) {
     const ValueId value = graph_[id].results[0];
     std::vector<Extent> outer = lowered_.locals.dims(graph_[value]);
-    Group alone{{id}, outer, results_.contains(value)};
+    Group alone{{id}, outer, shared_results_.contains(value)};
     if (alone.shared) fused_.shared.insert(value);
+    if (!alone.shared && own_results_.contains(value)) fused_.own.insert(value);
     const auto own = compose(lowered_, alone, fused_.memory, {value});
     DTL_CHECK(own, "`{}` cannot be a kernel of its own", lowered_.op(id));
 
@@ -321,7 +325,13 @@ class Fuser {
 
   /// States are written last, the counters that everything reads last of all: nothing then waits for readers of the state before.
   void order() {
-    const auto rank = [](const Item& item) { return item.node || !item.group.shared ? 0 : item.group.outer.empty() ? 2 : 1; };
+    const auto rank = [&](const Item& item) {
+      if (item.node) return 0;
+      // So are a replica's own, where they start over and nothing has to be read for that.
+      const auto starts_over = [&](NodeId unit) { return fused_.own.contains(graph_[unit].results[0]) && loads_.at(unit).empty(); };
+      if (!item.group.shared) return std::all_of(item.group.units.begin(), item.group.units.end(), starts_over) ? 1 : 0;
+      return item.group.outer.empty() ? 2 : 1;
+    };
     std::vector<std::set<size_t>> before(fused_.items.size());
     for (size_t at = 0; at < fused_.items.size(); ++at) {
       for (const ValueId value : reads(fused_.items[at])) {
@@ -369,7 +379,7 @@ class Fuser {
   const Lowered& lowered_;
   const graph::Graph& graph_;
   std::map<ValueId, std::vector<NodeId>> readers_;
-  std::set<ValueId> results_;
+  std::set<ValueId> results_, shared_results_, own_results_;  ///< all; those that go to shared states; to replicas' own
   std::set<NodeId> units_;
   std::map<ValueId, size_t> item_of_;
   std::map<NodeId, std::set<ValueId>> loads_;  ///< of each unit alone

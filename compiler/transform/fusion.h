@@ -78,6 +78,7 @@ struct Fused {
   std::set<graph::ValueId> memory;  ///< values that have memory, parameters and views of memory among them
   std::set<graph::ValueId> stored;  ///< results of units that something outside their group reads
   std::set<graph::ValueId> shared;  ///< units whose value goes to a state
+  std::set<graph::ValueId> own;     ///< units whose value goes to a state that each replica has its own of, and to no other
 };
 
 Fused fuse(const Lowered& lowered);

@@ -42,15 +42,26 @@ Placements fitted(const Graph& graph, const Placements& asked, const types::Tens
   return placements;
 }
 
-/// Where a parameter or result of this role lives; nothing where the role leaves it open.
-std::optional<Placements> asked_of(const Graph& graph, Role role, const types::TensorType& type) {
-  switch (role) {
+/// What waits for a reduction is partial over the axes that divide the batch.
+Placements pending(const Graph& graph, double identity) {
+  Placements placements(graph.strategy.mesh.axes.size());
+  for (size_t axis = 0; axis < placements.size() && axis < graph.strategy.batch.size(); ++axis) {
+    if (graph.strategy.batch[axis].kind == PlacementKind::split) placements[axis] = Placement::partial(reduction_from(identity));
+  }
+  return placements;
+}
+
+/// Where a parameter or result lives; nothing where its role leaves it open.
+std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, const types::TensorType& type) {
+  switch (port.role) {
     case Role::input:
       return fitted(graph, graph.strategy.batch, type);
     case Role::weight:
       return fitted(graph, graph.strategy.weights, type);
     case Role::optimizer:
       return fitted(graph, graph.strategy.optimizer, type);
+    case Role::pending:
+      return pending(graph, port.identity);
     case Role::state:
     case Role::metric:
     case Role::updates:
@@ -66,14 +77,16 @@ std::optional<Placements> asked_of(const Graph& graph, Role role, const types::T
 class Placer {
  public:
   Placer(const Graph& old, const graph::OpTable& ops, graph::Rewriter& rewriter, graph::FunctionId function)
-      : old_(old), ops_(ops), rewriter_(rewriter), function_(old[function]), builder_(rewriter.builder()), resharder_(builder_) {}
+      : old_(old), ops_(ops), rewriter_(rewriter), function_(old[function]), builder_(rewriter.builder()), resharder_(builder_) {
+    for (const graph::Port& port : function_.results) defers_ = defers_ || port.role == Role::pending;
+  }
 
   void run() {
     for (size_t i = 0; i < function_.params.size(); ++i) {
       const graph::Port& port = function_.params[i];
       const types::TensorType& type = old_[port.value].type;
       const bool rows = type.rank() > 0 && has_batch(type.dims[0]);
-      const auto asked = asked_of(old_, port.role, type);
+      const auto asked = asked_of(old_, port, type);
       placements_of(rewriter_.map(port.value)) = asked ? *asked : fitted(old_, rows ? old_.strategy.batch : Placements{}, type);
     }
     for (const NodeId id : function_.nodes) {
@@ -109,6 +122,7 @@ class Placer {
   void node(NodeId id) {
     const Node& node = old_[id];
     std::vector<ValueId> operands = rewriter_.map(node.operands);
+    if (defers_ && ops_[node.op].name() == "add") keep_partial(operands);
     std::vector<Placements> needed(operands.size(), Placements(axes())), given(node.results.size(), Placements(axes()));
     for (size_t axis = 0; axis < axes(); ++axis) {
       const PlacementRow row = choose(node, operands, axis);
@@ -118,6 +132,38 @@ class Placer {
     for (size_t i = 0; i < operands.size(); ++i) operands[i] = resharder_.reshard(operands[i], needed[i]);
     const auto results = rewriter_.copy(id, std::move(operands), node.attrs);
     for (size_t i = 0; i < results.size(); ++i) placements_of(results[i]) = given[i];
+  }
+
+  /// Where sums wait for their reduction, one term that every member knows must not ask for it.
+  void keep_partial(std::vector<ValueId>& operands) {
+    for (size_t axis = 0; axis < axes(); ++axis) {
+      for (size_t i = 0; i < 2; ++i) {
+        const Placement one = placements_of(operands[i])[axis], other = placements_of(operands[1 - i])[axis];
+        if (one.kind == PlacementKind::broadcast && other == Placement::partial(ReduceOp::sum))
+          operands[i] = counted_once(operands[i], axis);
+      }
+    }
+  }
+
+  /// A broadcast value as a sum over the members of `axis`: the first has it, the others have zeros.
+  ValueId counted_once(ValueId value, size_t axis) {
+    const types::TensorType type = builder_.type(value);
+    const Placements around = placements_of(value);
+    const auto placed = [&](ValueId made, const Placement& placement, bool scalar) {
+      placements_of(made) = scalar ? Placements(axes()) : around;
+      placements_of(made)[axis] = placement;
+      return made;
+    };
+    const types::Dims members = {types::Dim(old_.strategy.mesh.axes[axis].size)};
+    const auto add = [&](const char* op, std::vector<ValueId> operands, const types::Attrs& attrs, const Placement& placement,
+                         bool scalar) { return placed(builder_.add(op, std::move(operands), attrs, "first"), placement, scalar); };
+    const Placement split = Placement::split(0), sum = Placement::partial(ReduceOp::sum);
+    const ValueId member = add("iota", {}, {{"shape", members}, {"axis", int64_t{0}}, {"dtype", DType::i32}}, split, true);
+    const ValueId zero = add("constant", {}, {{"shape", members}, {"value", 0.0}, {"dtype", DType::i32}}, split, true);
+    const ValueId first = add("cast", {add("equal", {member, zero}, {}, split, true)}, {{"to", type.dtype}}, split, true);
+    ValueId mask = add("reduce", {first}, {{"axes", types::Ints{0}}, {"op", ReduceOp::sum}}, sum, true);
+    if (type.rank() > 0) mask = add("broadcast", {mask}, {{"dims", types::Ints{}}, {"shape", type.dims}}, sum, true);
+    return add("multiply", {value, mask}, {}, sum, false);
   }
 
   PlacementRow choose(const Node& node, const std::vector<ValueId>& operands, size_t axis) {
@@ -214,15 +260,19 @@ class Placer {
   }
 
   void result(const graph::Port& port) {
-    const ValueId value = rewriter_.map(port.value);
+    ValueId value = rewriter_.map(port.value);
     if (const auto node = old_[port.value].node) rewriter_.at(*node);
     Placements to = placements_of(value);
-    if (const auto asked = asked_of(old_, port.role, builder_.type(value))) {
+    if (const auto asked = asked_of(old_, port, builder_.type(value))) {
       to = *asked;
     } else {
       for (Placement& placement : to) {
         if (placement.kind == PlacementKind::partial) placement = Placement::broadcast();
       }
+    }
+    for (size_t axis = 0; axis < axes(); ++axis) {
+      const bool whole = placements_of(value)[axis].kind == PlacementKind::broadcast;
+      if (whole && to[axis] == Placement::partial(ReduceOp::sum)) value = counted_once(value, axis);
     }
     if (!resharder_.reachable(value, to)) {
       const auto node = old_[port.value].node;
@@ -230,7 +280,7 @@ class Placer {
                        fmt::format("{} `{}` is {}, and cannot become {}", name_of(port.role), port.path, types::str(placements_of(value)),
                                    types::str(to))};
     }
-    builder_.result(resharder_.reshard(value, to), port.role, port.path);
+    builder_.result(resharder_.reshard(value, to), port.role, port.path, port.identity);
   }
 
   [[noreturn]] void refuse(const Node& node, std::string text) const { throw PlaceError{node.range, std::move(text)}; }
@@ -241,6 +291,7 @@ class Placer {
   const graph::Function& function_;
   graph::Builder& builder_;
   Resharder resharder_;
+  bool defers_ = false;  ///< some of its sums wait for a reduction in another function
 };
 
 std::vector<ValueId> values_of(const Graph& graph, const graph::Function& function) {
@@ -286,7 +337,7 @@ std::string place_broken(const Graph& graph, const graph::OpTable& ops) {
     for (const auto* ports : {&function.params, &function.results}) {
       for (const graph::Port& port : *ports) {
         const graph::Value& value = graph[port.value];
-        const auto asked = asked_of(graph, port.role, value.type);
+        const auto asked = asked_of(graph, port, value.type);
         if (asked && *asked != value.placements) {
           return fmt::format("{} `{}` in `{}` is {}, not {}", name_of(port.role), port.path, function.name, types::str(value.placements),
                              types::str(*asked));

@@ -30,6 +30,8 @@ plan::StateRole state_role(graph::Role role) {
       return plan::StateRole::optimizer;
     case graph::Role::metric:
       return plan::StateRole::metric;
+    case graph::Role::pending:
+      return plan::StateRole::pending;
     case graph::Role::report:
       return plan::StateRole::report;
     case graph::Role::updates:
@@ -89,7 +91,8 @@ class FunctionPlanner {
   int32_t state(const Port& port) {
     const auto key = std::make_pair(state_role(port.role), path_of(port));
     const graph::Value& value = lowered_[port.value];
-    for (size_t axis = 0; axis < value.placements.size(); ++axis) {
+    const bool own = port.role == graph::Role::pending;
+    for (size_t axis = 0; axis < value.placements.size() && !own; ++axis) {
       if (plan_.mesh[axis].size > 1 && value.placements[axis].kind != types::PlacementKind::broadcast) {
         throw PlaceError{{},
                          fmt::format("`{}` would be held as {}, and only values that every replica holds whole have a plan yet", key.second,
@@ -98,10 +101,11 @@ class FunctionPlanner {
     }
     const auto [at, added] = draft_.states.emplace(key, 0);
     if (added) {
-      at->second = add_buffer(key.second, value.type.dtype, locals_.dims(value), Space::state);
+      at->second = add_buffer(key.second, value.type.dtype, locals_.dims(value), own ? Space::own : Space::state);
       plan::Buffer& buffer = plan_.buffers.back();
-      buffer.offset = plan_.state_bytes;
-      plan_.state_bytes += aligned(buffer.bytes);
+      int64_t& bytes = own ? plan_.own_bytes : plan_.state_bytes;
+      buffer.offset = bytes;
+      bytes += aligned(buffer.bytes);
       plan_.states.push_back({key.second, key.first, at->second, port.identity});
     }
     const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(at->second)];
@@ -212,7 +216,8 @@ class FunctionPlanner {
         if (param.role != graph::Role::input && location_.at(param.value) == to) before = param.value;
       }
       if (before == port.value) continue;
-      if (fused_.shared.contains(port.value) && !taken.contains(port.value) && in_place(port.value, before)) {
+      const std::set<ValueId>& computed = port.role == graph::Role::pending ? fused_.own : fused_.shared;
+      if (computed.contains(port.value) && !taken.contains(port.value) && in_place(port.value, before)) {
         location_[port.value] = to;
         taken.insert(port.value);
       } else {
@@ -236,7 +241,8 @@ class FunctionPlanner {
   void copy(int32_t from, int32_t to, const std::string& note) {
     Step step{};
     step.kind = StepKind::copy;
-    step.partition = plan::Partition::sliced;
+    const bool own = plan_.buffers[static_cast<size_t>(to)].space == Space::own;
+    step.partition = own ? plan::Partition::team : plan::Partition::sliced;
     step.note = note;
     step.copy = {from, to};
     copies_.push_back(std::move(step));

@@ -69,6 +69,13 @@ double identity_of(ReduceOp op) {
   __builtin_unreachable();
 }
 
+ReduceOp reduction_from(double identity) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
+    if (identity_of(op) == identity) return op;
+  }
+  return ReduceOp::product;
+}
+
 double combine(ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::sum:

@@ -14,6 +14,8 @@ std::string_view name_of(Space space) {
       return "shared";
     case Space::state:
       return "state";
+    case Space::own:
+      return "own";
     case Space::input:
       return "input";
   }
@@ -40,6 +42,8 @@ std::string_view name_of(StateRole role) {
       return "optimizer";
     case StateRole::metric:
       return "metric";
+    case StateRole::pending:
+      return "pending";
     case StateRole::report:
       return "report";
     case StateRole::updates:
@@ -59,7 +63,8 @@ class Printer {
     if (!only_.empty()) mark_used(buffers, kernels);
     for (const MeshAxis& axis : plan_.mesh) line("mesh {} = {}", axis.name, axis.size);
     for (size_t i = 0; i < plan_.extents.size(); ++i) extent_entry(i);
-    line("bytes arena {}, input {}, shared {}, state {}", plan_.arena_bytes, plan_.input_bytes, plan_.shared_bytes, plan_.state_bytes);
+    line("bytes arena {}, input {}, shared {}, state {}{}", plan_.arena_bytes, plan_.input_bytes, plan_.shared_bytes, plan_.state_bytes,
+         plan_.own_bytes > 0 ? fmt::format(", own {}", plan_.own_bytes) : "");
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       if (!buffers[i]) continue;
       const Buffer& buffer = plan_.buffers[i];
@@ -69,7 +74,7 @@ class Printer {
     for (const StateEntry& state : plan_.states) {
       if (!buffers[static_cast<size_t>(state.buffer)]) continue;
       line("{} {} in {}{}", name_of(state.role), state.path, state.buffer,
-           state.role == StateRole::metric ? fmt::format(" from {}", state.identity) : "");
+           state.role == StateRole::metric || state.role == StateRole::pending ? fmt::format(" from {}", state.identity) : "");
     }
     for (size_t i = 0; i < plan_.kernels.size(); ++i) {
       if (!kernels[i]) continue;

@@ -43,6 +43,7 @@ enum class Space : uint8_t {
   arena,   ///< one per replica, planned offsets, contents die with the run of an entry
   shared,  ///< one per address space, planned offsets, contents die with the run: reduced gradients
   state,   ///< one per address space, lives as long as the job: weights, optimizer state, metrics, counters
+  own,     ///< one per replica, lives as long as the job: what waits for a reduction
   input,   ///< one per replica: this replica's rows of a field of the batch, filled before the first step
 };
 
@@ -126,6 +127,7 @@ enum class StateRole : uint8_t {
   state,
   optimizer,
   metric,   ///< an accumulator, reset to `identity` when an epoch or an evaluation starts
+  pending,  ///< each replica's part of a reduction to come, in its own space; `identity` between updates
   report,   ///< a scalar written by a report entry
   updates,  ///< i64, count of optimizer updates made
   seed,     ///< i64, set by the loop before init
@@ -136,7 +138,7 @@ struct StateEntry {
                      ///< a loss, a state: `loss_scale/0`
   StateRole role;
   int32_t buffer;
-  double identity = 0;  ///< metric: what a reset writes
+  double identity = 0;  ///< metric, pending: what a reset writes
 };
 
 struct KernelEntry {
@@ -157,7 +159,7 @@ struct Plan {
   std::vector<StateEntry> states;
   std::vector<KernelEntry> kernels;
   std::vector<Entry> entries;
-  int64_t arena_bytes = 0, input_bytes = 0, shared_bytes = 0, state_bytes = 0;
+  int64_t arena_bytes = 0, input_bytes = 0, shared_bytes = 0, state_bytes = 0, own_bytes = 0;
 };
 
 /// With `only`, an entry's name: what that entry uses.

@@ -87,7 +87,7 @@ class Storage {
 
  private:
   const plan::Plan& plan_;
-  std::vector<Memory> arenas_, inputs_;  ///< [replica]
+  std::vector<Memory> arenas_, inputs_, own_;  ///< [replica]
   Memory shared_, state_;
 };
 

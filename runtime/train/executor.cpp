@@ -242,6 +242,18 @@ std::span<std::byte> Executor::state(int index) {
 
 std::span<const std::byte> Executor::state(int index) const { return const_cast<Executor*>(this)->state(index); }
 
+void Executor::reset(int index) {
+  const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
+  set_scalar(index, entry.identity);
+  const plan::Buffer& buffer = plan().buffers[static_cast<size_t>(entry.buffer)];
+  const std::span<std::byte> first = state(index);
+  const auto size = static_cast<size_t>(size_of(buffer.dtype));
+  for (size_t at = size; at < first.size(); at += size) std::memcpy(&first[at], first.data(), size);
+  if (buffer.space != plan::Space::own) return;
+  for (int replica = 1; replica < topology().replicas; ++replica)
+    std::memcpy(parts_->binder.storage().address(entry.buffer, replica), first.data(), first.size());
+}
+
 int Executor::find_state(std::string_view path, plan::StateRole role) const {
   const std::vector<plan::StateEntry>& states = plan().states;
   for (size_t i = 0; i < states.size(); ++i) {

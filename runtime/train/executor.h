@@ -45,7 +45,8 @@ class Executor {
   /// run with a number of rows settles all sizes for it and compiles products of sizes that are new.
   void run(int entry, const data::Batch& batch = {}, std::span<const int> fields = {});
 
-  /// The memory of a state, by index in Plan::states. Not while `run` is running.
+  /// The memory of a state, by index in Plan::states; of one that each replica has its own of, the first replica's. Not while
+  /// `run` is running.
   std::span<std::byte> state(int index);
   std::span<const std::byte> state(int index) const;
   /// Index in Plan::states, or −1.
@@ -53,6 +54,8 @@ class Executor {
   /// The first element of a state as a double, whatever its dtype.
   double scalar(int index) const;
   void set_scalar(int index, double value);
+  /// Every element of a state, each replica's where they have their own, to its identity.
+  void reset(int index);
 
   /// Rows that each replica has worked on, since the start, over runs of entries with inputs.
   const std::vector<int64_t>& rows_of_replicas() const;

@@ -23,6 +23,8 @@ using report::Position;
 using report::Value;
 using Clock = std::chrono::steady_clock;
 
+int64_t rounded_up(int64_t n, int64_t by) { return n / by + (n % by > 0 ? 1 : 0); }
+
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// No gradient of f16 that is finite by itself overflows at this scale: 36 steps in a row were skipped.
@@ -31,11 +33,14 @@ constexpr double kLeastLossScale = 0x1p-20;
 /// The step and report entries of `train` or `eval`, with the accumulators between them.
 class Phase {
  public:
-  Phase(Executor& executor, const std::string& name)
-      : executor_(executor), step_(executor.find(name + "_step")), report_(executor.find(name + "_report")) {
+  Phase(Executor& executor, const std::string& name) : executor_(executor), report_(executor.find(name + "_report")) {
+    for (const std::string& entry : {name + "_accumulate", name + "_step"}) {
+      if (executor.find(entry) >= 0) entries_.push_back({executor.find(entry), {}});
+    }
     const std::string prefix = name + "/";
     const std::vector<plan::StateEntry>& states = executor.plan().states;
     for (size_t i = 0; i < states.size(); ++i) {
+      if (name == "train" && states[i].role == StateRole::pending) metrics_.push_back(static_cast<int>(i));
       if (!states[i].path.starts_with(prefix)) continue;
       if (states[i].role == StateRole::metric) metrics_.push_back(static_cast<int>(i));
       if (states[i].role == StateRole::report) reports_.emplace_back(states[i].path.substr(prefix.size()), static_cast<int>(i));
@@ -47,33 +52,30 @@ class Phase {
     }
   }
 
-  bool exists() const { return step_ >= 0; }
+  bool exists() const { return !entries_.empty(); }
 
   void reset() {
-    for (const int metric : metrics_) {
-      const plan::StateEntry& state = executor_.plan().states[static_cast<size_t>(metric)];
-      executor_.set_scalar(metric, state.identity);
-      // The first element is set: the others are copies of it.
-      const std::span<std::byte> bytes = executor_.state(metric);
-      const auto size = static_cast<size_t>(size_of(executor_.plan().buffers[static_cast<size_t>(state.buffer)].dtype));
-      for (size_t at = size; at < bytes.size(); at += size) std::memcpy(&bytes[at], bytes.data(), size);
-    }
+    for (const int metric : metrics_) executor_.reset(metric);
   }
 
   /// Which field of `source` each input of the step is.
   void read(const data::Source& source, const std::vector<std::string>& names) {
-    fields_.clear();
-    for (const plan::InputField& input : executor_.plan().entries[static_cast<size_t>(step_)].inputs) {
-      const std::vector<data::Field>& fields = source.fields();
-      size_t i = 0;
-      while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name))
-        ++i;
-      assert(i < fields.size() && "every input is a field of every split");
-      fields_.push_back(static_cast<int>(i));
+    for (Step& step : entries_) {
+      step.fields.clear();
+      for (const plan::InputField& input : executor_.plan().entries[static_cast<size_t>(step.entry)].inputs) {
+        const std::vector<data::Field>& fields = source.fields();
+        size_t i = 0;
+        while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name))
+          ++i;
+        assert(i < fields.size() && "every input is a field of every split");
+        step.fields.push_back(static_cast<int>(i));
+      }
     }
   }
 
-  void step(const data::Batch& batch) { executor_.run(step_, batch, fields_); }
+  /// A whole step; or, of several batches that make one step, one that is not the last.
+  void step(const data::Batch& batch) { executor_.run(entries_.back().entry, batch, entries_.back().fields); }
+  void accumulate(const data::Batch& batch) { executor_.run(entries_.front().entry, batch, entries_.front().fields); }
 
   /// Costs a few reads: whether the loss has left the numbers since the last reset.
   bool loss_is_finite() const {
@@ -92,15 +94,19 @@ class Phase {
 
  private:
   Executor& executor_;
-  int step_, report_;
+  struct Step {
+    int entry;
+    std::vector<int> fields;
+  };
+  std::vector<Step> entries_;  ///< the step last
+  int report_;
   struct LossPart {
     int metric;
     bool finite;  ///< what it starts from
   };
-  std::vector<int> metrics_;
+  std::vector<int> metrics_;  ///< what waits for a reduction, too
   std::vector<LossPart> loss_;
   std::vector<std::pair<std::string, int>> reports_;
-  std::vector<int> fields_;
 };
 
 class Loop {
@@ -130,7 +136,7 @@ class Loop {
     say_what_is_not_evaluated();
     initialise();
     start_ = Clock::now();
-    const int64_t examples = data_->examples(), steps = data::batches_of(examples, job_.batch);
+    const int64_t examples = data_->examples(), steps = rounded_up(data::batches_of(examples, job_.batch), job_.accumulate);
     position_.epochs = job_.epochs;
     position_.total_steps = job_.steps;
     if (job_.epochs && __builtin_mul_overflow(job_.epochs, steps, &position_.total_steps))
@@ -207,11 +213,9 @@ class Loop {
   void run_epoch(std::span<const int64_t> rows) {
     train_.reset();
     for (position_.step = 0; position_.step < position_.steps && !ended();) {
-      const std::span<const int64_t> batch = data::batch_of(rows, job_.batch, position_.step);
       const Clock::time_point begin = Clock::now();
-      train_.step({data_, batch});
+      run_step(rows);
       training_ += seconds_since(begin);
-      trained_ += static_cast<int64_t>(batch.size());
       throughput_.add(training_, trained_);
       ++position_.step;
       outcome_.steps = ++position_.total_step;
@@ -234,6 +238,21 @@ class Loop {
     if (stopped()) return;
     progress_.epoch(position_, values);
     if (!ended()) early_.look("train", values, position_.total_step);
+  }
+
+  /// One update: of one batch, or of `accumulate` of them, fewer at the end of an epoch.
+  void run_step(std::span<const int64_t> rows) {
+    const int64_t first = position_.step * job_.accumulate;
+    const int64_t end = std::min(first + job_.accumulate, data::batches_of(static_cast<int64_t>(rows.size()), job_.batch));
+    for (int64_t i = first; i < end; ++i) {
+      const std::span<const int64_t> batch = data::batch_of(rows, job_.batch, i);
+      if (i + 1 < end) {
+        train_.accumulate({data_, batch});
+      } else {
+        train_.step({data_, batch});
+      }
+      trained_ += static_cast<int64_t>(batch.size());
+    }
   }
 
   [[noreturn]] void fail() {
@@ -279,7 +298,7 @@ class Loop {
   void update_position() {
     position_.seconds = seconds_since(start_);
     position_.examples_per_second = throughput_.examples_per_second();
-    const auto examples_left = static_cast<double>((position_.total_steps - position_.total_step) * job_.batch);
+    const auto examples_left = static_cast<double>((position_.total_steps - position_.total_step) * job_.batch * job_.accumulate);
     position_.seconds_left = position_.examples_per_second > 0 ? examples_left / position_.examples_per_second : 0;
   }
 

@@ -27,6 +27,7 @@ struct Job {
   std::vector<Split> splits;
   std::vector<std::string> fields;  ///< names for the fields of sources that do not name theirs, by position
   int64_t batch = 1;
+  int64_t accumulate = 1;         ///< batches of one step
   int64_t shuffle = 0;            ///< 0: none; −1: all; n: a window of n examples
   int64_t epochs = 0, steps = 0;  ///< exactly one is not 0; a step is an update
   int64_t seed = 0;

@@ -14,6 +14,7 @@ Storage::Storage(const plan::Plan& plan, Topology topology) : plan_(plan), share
   for (int replica = 0; replica < topology.replicas; ++replica) {
     arenas_.emplace_back(plan.arena_bytes);
     inputs_.emplace_back(plan.input_bytes);
+    own_.emplace_back(plan.own_bytes);
   }
 }
 
@@ -28,6 +29,8 @@ std::byte* Storage::address(int32_t buffer, int replica) const {
       return inside(arenas_[static_cast<size_t>(replica)], b.offset);
     case plan::Space::input:
       return inside(inputs_[static_cast<size_t>(replica)], b.offset);
+    case plan::Space::own:
+      return inside(own_[static_cast<size_t>(replica)], b.offset);
     case plan::Space::shared:
       return inside(shared_, b.offset);
     case plan::Space::state:
@@ -41,6 +44,7 @@ void Storage::touch(Topology topology, int worker) const {
   const auto replica = static_cast<size_t>(worker / threads);
   arenas_[replica].zero(worker % threads, threads);
   inputs_[replica].zero(worker % threads, threads);
+  own_[replica].zero(worker % threads, threads);
   shared_.zero(worker, topology.workers());
   state_.zero(worker, topology.workers());
 }

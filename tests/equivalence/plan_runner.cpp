@@ -178,7 +178,8 @@ void PlanRunner::start(int64_t seed) {
 
 void PlanRunner::reset_metrics() {
   for (size_t i = 0; i < plan().states.size(); ++i) {
-    if (plan().states[i].role == plan::StateRole::metric) executor_->set_scalar(static_cast<int>(i), plan().states[i].identity);
+    const plan::StateRole role = plan().states[i].role;
+    if (role == plan::StateRole::metric || role == plan::StateRole::pending) executor_->reset(static_cast<int>(i));
   }
 }
 

@@ -171,7 +171,7 @@ class Run {
     if (known != values_.end()) return known->second;
     const types::TensorType& type = graph_[port.value].type;
     if (port.role == graph::Role::updates) return array({}, {0}, DType::i64);
-    REQUIRE(port.role == graph::Role::metric);
+    REQUIRE((port.role == graph::Role::metric || port.role == graph::Role::pending));
     graph::Array start{type.dtype, {}, {port.identity}};
     for (const types::Dim& dim : type.dims) start.shape.push_back(*dim.constant());
     int64_t count = 1;
