@@ -2,7 +2,6 @@
 #include "compiler/lower/report.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "compiler/graph/builder.h"
 #include "compiler/source/check.h"
@@ -208,15 +207,6 @@ class Reports {
     }
     const ValueId before = step.param(path, wide, Role::metric, path, identity);
     step.result(step.add(combining(op), {before, widened(step, value)}, {}, path), Role::metric, path);
-  }
-
-  /// The identity, as near as the type comes to it.
-  static double start_of(ReduceOp op, DType dtype) {
-    const double identity = identity_of(op);
-    if (is_float(dtype) || std::isfinite(identity)) return identity;
-    if (dtype == DType::u8) return identity < 0 ? 0 : 255;
-    const double limit = std::ldexp(1.0, 8 * static_cast<int>(size_of(dtype)) - 1);
-    return identity < 0 ? -limit : dtype == DType::i64 ? std::nextafter(limit, 0.0) : limit - 1;
   }
 
   static std::string_view combining(ReduceOp op) {

@@ -1,5 +1,6 @@
 // Values from nothing: constant, size of a dimension, iota.
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/array.h"
 #include "compiler/ops/body.h"
@@ -16,6 +17,21 @@ const Dim kBatch = Dim::symbol("batch");
 
 /// Each member can make its own part.
 std::string shape_axes(const graph::AxesContext& context) { return axes_text({}, {letters(context.attrs.get<Dims>("shape").size())}); }
+
+/// Of the identity of a reduction every member has as much as it likes: the whole is the same.
+std::vector<graph::PlacementRow> identity_rows(const graph::PlacementContext& context) {
+  const double value = context.attrs.get<double>("value");
+  const DType dtype = context.attrs.get<DType>("dtype");
+  std::vector<graph::PlacementRow> rows;
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
+    if (value == start_of(op, dtype)) rows.push_back({{}, {types::Placement::partial(op)}});
+  }
+  if (rows.empty()) return rows;
+  // Rows given here stand in place of those that follow from the shape, as their operands are the same: none.
+  for (size_t dim = 0; dim < context.results[0].rank(); ++dim) rows.push_back({{}, {types::Placement::split(static_cast<int>(dim))}});
+  rows.push_back({{}, {types::Placement::broadcast()}});
+  return rows;
+}
 
 graph::OpRecord constant() {
   const auto sample = [](double value, DType dtype, Dims shape, std::string fails = {}) {
@@ -43,7 +59,7 @@ graph::OpRecord constant() {
                                   },
                                   {}},
       .gradient = graph::Gradient(graph::Zero{}),
-      .placements = linear(Linear::none),
+      .placements = graph::PlacementRule{Linear::none, identity_rows},
       .lower = graph::Lower([](const graph::LowerContext& context) -> graph::Lowering {
         Body body;
         const int32_t value = body.constant(context.attrs.get<double>("value"), context.results[0].dtype);
@@ -56,6 +72,9 @@ graph::OpRecord constant() {
               sample(7, DType::i64, {4}),
               sample(1, DType::boolean, {2, 2}),
               sample(0.1, DType::f64, {0}),
+              sample(0, DType::f64, {3}),
+              sample(-std::numeric_limits<double>::infinity(), DType::f64, {2}),
+              sample(255, DType::u8, {2}),
               sample(1.5, DType::i32, {}, "i32 holds no 1.5"),
               sample(256, DType::u8, {}, "u8 holds no 256"),
               sample(2, DType::boolean, {}, "bool holds no 2"),

@@ -145,6 +145,23 @@ class Placer {
     }
   }
 
+  /// A broadcast value as a partial one, where that can be.
+  ValueId in_parts(ValueId value, size_t axis, const Placement& partial) {
+    const auto id = builder_.graph()[value].node;
+    if (id && ops_[builder_.graph()[*id].op].name() == "constant") {
+      const Node node = builder_.graph()[*id];
+      const std::vector<types::TensorType> types = {builder_.type(value)};
+      for (const PlacementRow& row : graph::placement_rows(ops_[node.op], {{}, types, node.attrs, static_cast<int>(axis)})) {
+        if (row.results[0] != partial) continue;
+        const ValueId made = builder_.add("constant", {}, node.attrs, builder_.graph()[value].name);
+        placements_of(made) = placements_of(value);
+        placements_of(made)[axis] = partial;
+        return made;
+      }
+    }
+    return partial == Placement::partial(ReduceOp::sum) ? counted_once(value, axis) : value;
+  }
+
   /// A broadcast value as a sum over the members of `axis`: the first has it, the others have zeros.
   ValueId counted_once(ValueId value, size_t axis) {
     const types::TensorType type = builder_.type(value);
@@ -272,7 +289,7 @@ class Placer {
     }
     for (size_t axis = 0; axis < axes(); ++axis) {
       const bool whole = placements_of(value)[axis].kind == PlacementKind::broadcast;
-      if (whole && to[axis] == Placement::partial(ReduceOp::sum)) value = counted_once(value, axis);
+      if (whole && to[axis].kind == PlacementKind::partial) value = in_parts(value, axis, to[axis]);
     }
     if (!resharder_.reachable(value, to)) {
       const auto node = old_[port.value].node;

@@ -69,6 +69,14 @@ double identity_of(ReduceOp op) {
   __builtin_unreachable();
 }
 
+double start_of(ReduceOp op, DType dtype) {
+  const double identity = identity_of(op);
+  if (is_float(dtype) || std::isfinite(identity)) return identity;
+  if (dtype == DType::u8 || dtype == DType::boolean) return identity < 0 ? 0 : dtype == DType::u8 ? 255 : 1;
+  const double limit = std::ldexp(1.0, 8 * static_cast<int>(size_of(dtype)) - 1);
+  return identity < 0 ? -limit : dtype == DType::i64 ? std::nextafter(limit, 0.0) : limit - 1;
+}
+
 ReduceOp reduction_from(double identity) {
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::min}) {
     if (identity_of(op) == identity) return op;

@@ -29,6 +29,8 @@ std::string_view name_of(ReduceOp op);
 std::optional<ReduceOp> parse_reduce_op(std::string_view name);
 /// The neutral element as f64 (max: −inf, min: +inf).
 double identity_of(ReduceOp op);
+/// The identity, as near as an element type comes to it: the largest integer for a minimum.
+double start_of(ReduceOp op, DType dtype);
 /// The one whose identity it is.
 ReduceOp reduction_from(double identity);
 double combine(ReduceOp op, double a, double b);
