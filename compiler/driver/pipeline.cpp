@@ -57,27 +57,17 @@ bool Compilation::check(bool needs_train) {
     if (!library_.back()) return false;
   }
 
+  if (!read_imports() || sink.has_errors()) return false;
+
   fragments_ = std::make_unique<syntax::Ast>();
+  effective =
+      sema::make_effective(*ast, imports, library_, sources, *fragments_, {options_->sets, options_->strategy, options_->train}, sink);
   sema::Options sema_options;
   sema_options.devices = cores();
   sema_options.needs_train = needs_train;
   sema_options.train = options_->train;
-  for (const std::string& set : options_->sets) {
-    const size_t equals = set.find('=');
-    const std::string path = set.substr(0, equals);
-    const source::FileId id = sources.add("<--set " + path + ">", equals == std::string::npos ? "" : set.substr(equals + 1));
-    if (equals == std::string::npos || equals == 0) {
-      sink.report({id, 0, 0}, diag::set_without_value, set).help("write --set NAME=VALUE");
-      continue;
-    }
-    const syntax::Expr* value = syntax::parse_expression(*fragments_, sources, id, sink);
-    if (value) sema_options.overrides.push_back({path, value, value->range});
-  }
-  if (options_->strategy) {
-    const source::FileId id = sources.add("<--strategy>", *options_->strategy);
-    sema_options.strategy = syntax::parse_expression(*fragments_, sources, id, sink);
-  }
-  if (sink.has_errors()) return false;
+  sema_options.imports.insert(imports.begin(), imports.end());
+  sema_options.spoken_in = effective.spoken_in;
 
   program = sema::check(
       *ast, library_, ops::table(), [this](const sema::SourceSpec& spec, source::Sink& into) { return open(spec, into); }, sema_options,

@@ -9,6 +9,7 @@
 
 #include "compiler/driver/options.h"
 #include "compiler/graph/graph.h"
+#include "compiler/sema/effective.h"
 #include "compiler/sema/sema.h"
 #include "compiler/source/diagnostic.h"
 #include "compiler/syntax/ast.h"
@@ -48,14 +49,17 @@ class Compilation {
   bool finish_data(bool contents);
 
   source::FileId main_file;
+  sema::Imports imports;
+  sema::Effective effective;  ///< what the command line's overrides made of the texts
   int cores() const;
 
  private:
+  bool read_imports();
   void cannot_place(const transform::PlaceError& error);
   std::optional<sema::SplitInfo> open(const sema::SourceSpec& spec, source::Sink& into);
 
   const Options* options_;
-  std::vector<std::unique_ptr<syntax::Ast>> library_;
+  std::vector<std::unique_ptr<syntax::Ast>> library_, imported_;
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
   struct Opened {
     std::string key;  ///< the printed spec

@@ -29,7 +29,9 @@ std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, b
       if (const auto bound = types.dims.find(expr.name); bound != types.dims.end()) return bound->second.dim;
       if (Binding* binding = types.scope->find(expr.name)) {
         if (auto dim = as_dim(binding->value)) return dim;
-      } else if (const syntax::Decl* decl = types.scope->globals().find(expr.name); decl && decl->kind == syntax::DeclKind::param) {
+      } else if (const syntax::Decl* decl = expr.name == "batch" ? nullptr : globals(expr.range).find(expr.name);
+                 decl && decl->kind == syntax::DeclKind::param) {
+        // `batch` in a type is the dimension that a dataset makes, whatever params are called.
         if (auto dim = as_dim(declared(*decl))) return dim;
       }
       if (fresh) *fresh = true;

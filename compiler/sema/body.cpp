@@ -82,7 +82,7 @@ bool Evaluator::require(const Item& item, Scope* scope) {
     }
     if (expr->kind != syntax::ExprKind::name || !told.insert(expr->name).second) continue;
     Binding* binding = scope->find(expr->name);
-    const syntax::Decl* decl = binding ? nullptr : scope->globals().find(expr->name);
+    const syntax::Decl* decl = binding ? nullptr : globals(expr->range).find(expr->name);
     const Value value = binding ? binding->value : decl && decl->kind == DeclKind::param ? declared(*decl) : Value();
     if (value.is_number() || value.is(ValueKind::boolean) || value.is(ValueKind::text)) {
       reported.note(value.origin, fmt::format("`{}` is {}", expr->name, describe(value)));

@@ -30,6 +30,15 @@ std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
   return names;
 }
 
+/// `name` of `decl` where a value is copied: its argument, as it was bound.
+Arg bound_argument(const Parameter& parameter, Scope& scope, Range range) {
+  Arg arg;
+  arg.name = parameter.name;
+  if (const Binding* binding = scope.find_here(parameter.name.text)) arg.value = binding->value;
+  arg.range = range;
+  return arg;
+}
+
 bool is_layer(const Value& value) { return value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::layer; }
 
 }  // namespace
@@ -141,6 +150,57 @@ Scope* Evaluator::bind_hyper(const Decl& decl, const Args& args, Range range) {
   types.callee = decl.name.text;
   types.scope = scopes_.inside(in_library(decl) ? library_root : file_root);
   return bind_parameters(decl.hyper, *slots, types, true, decl, range, nullptr) ? types.scope : nullptr;
+}
+
+Value Evaluator::with(const Expr& expr, Scope* scope) {
+  Value base = evaluate(*expr.items[0], scope);
+  if (base.is(ValueKind::declared) && (base.closure->decl->kind == DeclKind::strategy || base.closure->decl->kind == DeclKind::optimizer))
+    base = call(base, {}, expr.items[0]->range, scope);
+  if (!base.ok()) return {};
+  if (base.is(ValueKind::strategy)) return strategy_with(*this, base, expr.arguments, expr.range);
+  if (base.is(ValueKind::optimizer)) {
+    const Decl& decl = *base.closure->decl;
+    Args args = arguments_of(expr, scope);
+    for (const Parameter& parameter : decl.hyper) {
+      const auto changed = [&](const Arg& arg) { return arg.name && arg.name->text == parameter.name.text; };
+      if (std::none_of(args.begin(), args.end(), changed)) args.push_back(bound_argument(parameter, *base.closure->scope, expr.range));
+    }
+    return call(declared(decl), std::move(args), expr.range, scope);
+  }
+  if (!base.is(ValueKind::record)) {
+    reporter_.report(expr.items[0]->range, diag::not_a_copy, text_of(*expr.items[0]),
+                     "a record, strategy, optimizer, dataset or train block");
+    return {};
+  }
+  std::vector<Value> items = *base.items;
+  bool good = true;
+  for (const syntax::Argument& argument : expr.arguments) {
+    if (!argument.name) continue;
+    const auto at = std::find(base.names->begin(), base.names->end(), argument.name->text);
+    Value value = evaluate(*argument.value, scope);
+    if (at == base.names->end()) {
+      auto reported = reporter_.report(argument.name->range, diag::unknown_field, text_of(*expr.items[0]), argument.name->text);
+      if (auto near = nearest(argument.name->text, *base.names)) {
+        reported.help("did you mean `" + *near + "`?");
+      } else {
+        reported.help("`with` changes fields: " + enumerate(*base.names));
+      }
+      good = false;
+      continue;
+    }
+    Value& old = items[static_cast<size_t>(at - base.names->begin())];
+    const bool numbers = old.is_number() && value.is_number() && !(old.is(ValueKind::integer) && value.is(ValueKind::number));
+    const bool same = old.kind == value.kind || numbers || (is_callable(old) && is_callable(value));
+    if (value.ok() && !same) {
+      reporter_
+          .report(argument.value->range, diag::setting_type, "`" + argument.name->text + "`", "of the type it has, " + shown(old),
+                  shown(value))
+          .note(old.origin, "it is set here first");
+    }
+    good &= value.ok() && same;
+    old = std::move(value);
+  }
+  return good ? Value::of_record(*base.names, std::move(items)) : Value();
 }
 
 Value Evaluator::callee_of(const Expr& expr, Scope* scope) {
@@ -329,6 +389,13 @@ Value Evaluator::call_model(const Decl& decl, Args args, Range range) {
   activation.types.callee = decl.name.text;
   activation.types.scope = scopes_.inside(in_library(decl) ? library_root : file_root);
   if (!bind_parameters(decl.parameters, *slots, activation.types, false, decl, range, nullptr)) return {};
+  // Weights are known by their model's name; two files may declare models of one name, but not in one program.
+  const auto [owner, fresh] = models_.emplace(decl.name.text, &decl);
+  if (owner->second != &decl) {
+    reporter_.report(decl.name.range, diag::declared_twice, decl.name.text)
+        .note(owner->second->name.range, "this program uses this model of the same name too");
+    return {};
+  }
   // A model is one instance in the program: each call numbers its callees afresh, so it meets the same weights.
   Instance instance;
   instance.path = instance.model = decl.name.text;

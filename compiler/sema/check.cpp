@@ -1,7 +1,11 @@
 // Check: declarations of file and library made known, names resolved, the chosen train block instantiated, and then every
 // other declaration on its own.
+#include <algorithm>
+#include <cctype>
+
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/effective.h"
 #include "compiler/sema/resolve.h"
 #include "compiler/sema/sema.h"
 #include "compiler/sema/strategy.h"
@@ -10,6 +14,7 @@
 namespace dtl::sema {
 namespace {
 
+using source::Range;
 using syntax::Ast;
 using syntax::Decl;
 using syntax::DeclKind;
@@ -24,24 +29,35 @@ struct Session {
     for (const auto& ast : library) {
       for (const Decl* decl : ast->decls) evaluator.library_globals.decls.emplace(decl->name.text, decl);
     }
-    evaluator.library_root = evaluator.scopes().root(&evaluator.library_globals);
-    evaluator.file_root = evaluator.scopes().root(&evaluator.file_globals);
+    evaluator.library_root = evaluator.scopes().inside(nullptr);
+    evaluator.file_root = evaluator.scopes().inside(nullptr);
   }
 
-  void declare(const Ast& file) {
+  void declare(const Ast& file, Globals& globals) {
+    globals.outer = &evaluator.library_globals;
     for (const Decl* decl : file.decls) {
-      if (decl->kind == DeclKind::import_file) {
-        reporter.report(decl->range, diag::not_supported_yet, "`import`");
+      const bool is_import = decl->kind == DeclKind::import_file;
+      const std::string name = is_import ? alias_of(*decl) : decl->name.text;
+      // A train block's name is for the command line only, yet one name should mean one thing.
+      if (name.empty() || (decl->kind == DeclKind::train && !decl->name.range.known())) continue;
+      const Range at = is_import && !decl->name.range.known() ? decl->range : decl->name.range;
+      if (is_import && !is_name(name)) {
+        reporter.report(decl->range, diag::import_without_name, decl->path).help("write `import \"" + decl->path + "\" as name`");
         continue;
       }
-      // A train block's name is for the command line only, yet one name should mean one thing.
-      if (decl->name.text.empty()) continue;
-      const auto [known, fresh] = evaluator.file_globals.decls.emplace(decl->name.text, decl);
+      const auto [known, fresh] = globals.decls.emplace(name, decl);
       if (!fresh) {
-        reporter.report(decl->name.range, diag::declared_twice, decl->name.text)
-            .note(known->second->name.range, "it is declared here already");
+        const Decl& earlier = *known->second;
+        reporter.report(at, diag::declared_twice, name)
+            .note(earlier.name.range.known() ? earlier.name.range : earlier.range, "it is declared here already");
       }
     }
+  }
+
+  static bool is_name(const std::string& text) {
+    const auto letter = [](unsigned char c) { return std::isalpha(c) || c == '_'; };
+    return letter(static_cast<unsigned char>(text[0])) &&
+           std::all_of(text.begin(), text.end(), [&](unsigned char c) { return letter(c) || std::isdigit(c); });
   }
 
   Program program;
@@ -50,7 +66,8 @@ struct Session {
   Evaluator evaluator;
 };
 
-const Decl* chosen_train(const Ast& file, const Options& options, Reporter& reporter) {
+/// The train block that is meant; null after a report, or where none is needed.
+const Decl* the_train(const Ast& file, const Options& options, Reporter& reporter) {
   std::vector<const Decl*> trains;
   std::vector<std::string> names;
   for (const Decl* decl : file.decls) {
@@ -63,11 +80,8 @@ const Decl* chosen_train(const Ast& file, const Options& options, Reporter& repo
       reporter.report({file.file, 0, 0}, diag::no_train).help("add `train { model = …  data = …  loss = …  optimizer = …  epochs = … }`");
     return nullptr;
   }
+  if (const Decl* chosen = chosen_train(file, options.train)) return chosen;
   if (options.train) {
-    for (const Decl* decl : trains) {
-      // `--train ""` is no way to say the one without a name.
-      if (!options.train->empty() && decl->name.text == *options.train) return decl;
-    }
     auto reported = reporter.report({file.file, 0, 0}, diag::unknown_train, *options.train);
     if (auto near = nearest(*options.train, names)) {
       reported.help("did you mean `--train " + *near + "`?");
@@ -76,7 +90,6 @@ const Decl* chosen_train(const Ast& file, const Options& options, Reporter& repo
     }
     return nullptr;
   }
-  if (trains.size() == 1) return trains[0];
   reporter.report(trains[1]->range, diag::many_trains, static_cast<int64_t>(trains.size()))
       .help(names.empty() ? "name them, `train Long { … }`, and choose one: `--train NAME`"
                           : "choose one of " + enumerate(names) + ": `--train " + names[0] + "`");
@@ -104,7 +117,8 @@ std::optional<types::TensorType> sample_type(Evaluator& evaluator, const syntax:
       result.dims.push_back(*dim);
       continue;
     }
-    if (const Decl* decl = scope->globals().find(expr->name); decl && decl->kind == DeclKind::param) {
+    if (const Decl* decl = expr->name == "batch" ? nullptr : evaluator.globals(expr->range).find(expr->name);
+        decl && decl->kind == DeclKind::param) {
       const auto dim = as_dim(evaluator.declared(*decl));
       if (!dim) return std::nullopt;
       result.dims.push_back(*dim);
@@ -165,10 +179,9 @@ void check_optimizer(Evaluator& evaluator, const Decl& decl) {
   evaluator.instantiate_optimizer(optimizer, 0, site, decl.name.range);
 }
 
-void check_alone(Session& session, const Ast& file, const Decl& decl, const OpenSource& open) {
+void check_alone(Session& session, const Decl& decl, const OpenSource& open) {
   Evaluator& evaluator = session.evaluator;
-  // Params that the command line sets are set here too.
-  const Settings settings(evaluator, file, decl.kind == DeclKind::train ? &decl : nullptr);
+  const Settings settings;
   switch (decl.kind) {
     case DeclKind::import_file:
       return;
@@ -208,26 +221,40 @@ void check_alone(Session& session, const Ast& file, const Decl& decl, const Open
 
 std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const OpenSource& open,
                              const Options& options, source::Sink& sink) {
+  std::vector<const Ast*> files{&file};
+  for (const auto& [import, ast] : options.imports) {
+    if (std::find(files.begin(), files.end(), ast) == files.end()) files.push_back(ast);
+  }
+  // In the order in which they were read, not of addresses.
+  std::sort(files.begin() + 1, files.end(), [](const Ast* a, const Ast* b) { return a->file.index < b->file.index; });
+
   Session session(library, ops, options, sink);
-  session.declare(file);
-  session.evaluator.cyclic = resolve(session.evaluator, file);
-  const Decl* train = chosen_train(file, options, session.reporter);
-  const Settings settings(session.evaluator, file, train);
-  if (train) check_train(session.evaluator, *train, settings, open);
+  for (const Ast* each : files)
+    session.declare(*each, each == &file ? session.evaluator.file_globals : session.evaluator.imported_globals[each->file.index]);
+  session.evaluator.cyclic = resolve(session.evaluator, files);
+  const Decl* train = the_train(file, options, session.reporter);
+  if (train && train->body) check_train(session.evaluator, *train, Settings(), open);
 
   // What the train block does not use is checked as far as it can be without a use. What is not supported yet matters only
-  // where it is used.
-  for (const Decl* decl : file.decls) {
-    if (decl == train || session.evaluator.entered.contains(decl)) continue;
-    source::Sink alone_sink;
-    Session alone(library, ops, options, alone_sink);
-    alone.evaluator.file_globals = session.evaluator.file_globals;
-    alone.evaluator.file_globals.outer = &alone.evaluator.library_globals;
-    alone.evaluator.cyclic = session.evaluator.cyclic;
-    alone.program.updates_per_epoch = std::max<int64_t>(1, session.program.updates_per_epoch);
-    check_alone(alone, file, *decl, open);
-    for (const source::Diagnostic* diagnostic : alone_sink.all()) {
-      if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);
+  // where it is used, and a train block of an imported file where that file is trained.
+  for (const Ast* each : files) {
+    for (const Decl* decl : each->decls) {
+      if (decl == train || session.evaluator.entered.contains(decl)) continue;
+      if (decl->kind == DeclKind::train && (each != &file || !decl->body)) continue;
+      source::Sink alone_sink;
+      Session alone(library, ops, options, alone_sink);
+      const auto lend = [&](const Globals& from, Globals& to) {
+        to.decls = from.decls;
+        to.outer = &alone.evaluator.library_globals;
+      };
+      lend(session.evaluator.file_globals, alone.evaluator.file_globals);
+      for (const auto& [index, globals] : session.evaluator.imported_globals) lend(globals, alone.evaluator.imported_globals[index]);
+      alone.evaluator.cyclic = session.evaluator.cyclic;
+      alone.program.updates_per_epoch = std::max<int64_t>(1, session.program.updates_per_epoch);
+      check_alone(alone, *decl, open);
+      for (const source::Diagnostic* diagnostic : alone_sink.all()) {
+        if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);
+      }
     }
   }
   if (sink.has_errors()) return std::nullopt;

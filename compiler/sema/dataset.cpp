@@ -303,10 +303,7 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
   Program& program = evaluator.program();
   const int errors = reporter.errors();
   evaluator.entered.insert(&decl);
-  if (!decl.body) {
-    reporter.report(decl.range, diag::not_supported_yet, "`with`");
-    return false;
-  }
+  if (!decl.body) return false;  // a copy of nothing, which is told
   check_entries(evaluator, decl);
   program.data.name = decl.name.text;
   Scope* scope = evaluator.scopes().inside(evaluator.file_root);

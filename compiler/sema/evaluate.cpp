@@ -21,10 +21,37 @@ std::string Evaluator::shown(const Value& value) const {
 
 // ---- names
 
+const Globals& Evaluator::globals(Range range) const {
+  if (range.known() && reporter_.in_library(range)) return library_globals;
+  int32_t file = range.file.index;
+  if (const auto from = options_.spoken_in.find(file); from != options_.spoken_in.end()) file = from->second.index;
+  const auto imported = imported_globals.find(file);
+  return imported == imported_globals.end() ? file_globals : imported->second;
+}
+
+const Decl* Evaluator::member(const Decl& import, const std::string& name, Range range) {
+  const auto ast = options_.imports.find(&import);
+  if (ast == options_.imports.end()) return nullptr;  // could not be read, which is told
+  const Globals& declared = imported_globals.at(ast->second->file.index);
+  if (const auto found = declared.decls.find(name); found != declared.decls.end()) return found->second;
+  if (!reporter_.first(diag::not_in_import, range)) return nullptr;
+  auto reported = reporter_.report(range, diag::not_in_import, import.path, name);
+  std::vector<std::string> names;
+  for (const auto& [each, decl] : declared.decls) names.push_back(each);
+  std::sort(names.begin(), names.end());
+  if (auto near = nearest(name, names)) {
+    reported.help("did you mean `" + *near + "`?");
+  } else if (!names.empty()) {
+    reported.help("it has " + enumerate(names));
+  }
+  return nullptr;
+}
+
 void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope) {
   if (!reporter_.first(diag::unknown_name, range)) return;
   auto reported = reporter_.report(range, diag::unknown_name, name);
   std::vector<std::string> known = scope->names();
+  for (std::string& declared : globals(range).names()) known.push_back(std::move(declared));
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
   if (auto near = nearest(name, known)) reported.meant(*near);
 }
@@ -72,7 +99,7 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
     binding->used = true;
     return binding->value;
   }
-  if (const Decl* decl = scope->globals().find(name)) {
+  if (const Decl* decl = globals(range).find(name)) {
     Value value = declared(*decl);
     if (!callee || is_callable(value)) return value;
   }
@@ -94,7 +121,7 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
   // A value that cannot be called is found after all, so that the report says what it is.
   if (callee) {
     if (Binding* binding = scope->find(name)) return binding->value;
-    if (const Decl* decl = scope->globals().find(name)) return declared(*decl);
+    if (const Decl* decl = globals(range).find(name)) return declared(*decl);
   }
   unknown_name(name, range, scope);
   return {};
@@ -119,8 +146,7 @@ Value Evaluator::declared(const Decl& decl) {
   // Whoever asks first, it is worth the same: settings see no tensors of the body that is being built.
   BodyContext* outer = emitter_.enter(nullptr);
   if (decl.kind == DeclKind::param) {
-    const auto set = param_overrides.find(&decl);
-    const Expr* expr = set != param_overrides.end() ? set->second->value : decl.value;
+    const Expr* expr = decl.value;
     CallTypes types;
     types.scope = root;
     if (!expr) {
@@ -131,9 +157,6 @@ Value Evaluator::declared(const Decl& decl) {
       value = evaluate_as(*expr, root, decl.type).at(expr->range);
       if (value.ok() && decl.type && !accept(value, *decl.type, types, "`" + decl.name.text + "`", expr->range, true)) value = {};
     }
-  } else if (decl.kind == DeclKind::import_file) {
-    reporter_.report(decl.range, diag::not_supported_yet, "`import`");
-    value = {};
   } else if (decl.value && decl.kind == DeclKind::strategy) {
     value = evaluate(*decl.value, root);
     if (value.is(ValueKind::strategy)) {
@@ -144,9 +167,6 @@ Value Evaluator::declared(const Decl& decl) {
       reporter_.report(decl.value->range, diag::setting_type, "`" + decl.name.text + "`", "a strategy", shown(value));
       value = {};
     }
-  } else if (decl.value) {
-    reporter_.report(decl.value->range, diag::not_supported_yet, "`with`");
-    value = {};
   }
   emitter_.enter(outer);
   return declared_[&decl] = value;
@@ -255,6 +275,7 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
       return unary(expr, scope);
     case ExprKind::binary: {
       // `and` and `or` of compile-time bools need only the side that decides.
+      if (expr.op == "==" || expr.op == "!=") return comparison(expr, scope);
       const Value a = evaluate(*expr.items[0], scope);
       if (a.is(ValueKind::boolean) && (expr.op == "and" || expr.op == "or") && a.boolean == (expr.op == "or")) return a;
       const Value b = evaluate(*expr.items[1], scope);
@@ -282,8 +303,7 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
     case ExprKind::per_replica:
       return per_replica(expr, scope);
     case ExprKind::with:
-      reporter_.report(expr.range, diag::not_supported_yet, "`with`");
-      return {};
+      return with(expr, scope);
     case ExprKind::group:
       return evaluate(*expr.items[0], scope);
   }
@@ -303,6 +323,22 @@ std::string_view op_of(const std::string& op) {
 }
 
 }  // namespace
+
+/// `padding == same`: beside an enumeration its words win; a name that means nothing else is one of them, as the walk over
+/// all names has seen.
+Value Evaluator::comparison(const Expr& expr, Scope* scope) {
+  const Expr &left = *expr.items[0], &right = *expr.items[1];
+  const auto is_word = [&](const Expr& e) {
+    return e.kind == ExprKind::name && !scope->find(e.name) && !globals(e.range).find(e.name) && !is_builtin_value(e.name) &&
+           !find_builtin(e.name) && !is_later(e.name);
+  };
+  const auto word = [](const Expr& e) { return Value::of_text(ValueKind::word, e.name).at(e.range); };
+  const auto side = [&](const Expr& e) { return is_word(e) ? word(e) : evaluate(e, scope); };
+  Value a = side(left), b;
+  b = a.is(ValueKind::word) && right.kind == ExprKind::name && !scope->find(right.name) ? word(right) : side(right);
+  if (b.is(ValueKind::word) && !a.is(ValueKind::word) && left.kind == ExprKind::name && !scope->find(left.name)) a = word(left);
+  return binary(expr.op, {a, left.range}, {b, right.range}, expr.range);
+}
 
 Value Evaluator::unary(const Expr& expr, Scope* scope) {
   const Value x = evaluate(*expr.items[0], scope);
@@ -336,8 +372,9 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
         return Value::of_boolean((a.value.text == b.value.text) == (op == "=="));
       if (a.value.is(ValueKind::dtype)) return Value::of_boolean((a.value.dtype == b.value.dtype) == (op == "=="));
     }
-    // `axis == 0` where the axis is a list: different kinds are never equal.
-    if (comparison && (a.value.is(ValueKind::list) || b.value.is(ValueKind::list)) && a.value.kind != b.value.kind)
+    // `axis == 0` where the axis is a list, `padding == same` where it is a number: different kinds are never equal.
+    const auto either = [&](ValueKind kind) { return a.value.is(kind) || b.value.is(kind); };
+    if (comparison && (either(ValueKind::list) || either(ValueKind::word)) && a.value.kind != b.value.kind)
       return Value::of_boolean(op == "!=");
     if (op == "+" && a.value.is(ValueKind::list) && b.value.is(ValueKind::list)) {
       if (!take_turns(static_cast<int64_t>(b.value.items->size()), range)) return {};
@@ -440,6 +477,10 @@ std::optional<int64_t> Evaluator::integer(const Value& value, Range range, const
 Value Evaluator::field(const Expr& expr, Scope* scope) {
   const Value base = evaluate(*expr.items[0], scope);
   if (!base.ok()) return {};
+  if (base.is(ValueKind::declared) && base.closure->decl->kind == DeclKind::import_file) {
+    const Decl* decl = member(*base.closure->decl, expr.name, expr.name_range);
+    return decl ? declared(*decl) : Value();
+  }
   if (base.is(ValueKind::record)) {
     if (const Value* found = base.find(expr.name)) return *found;
     auto reported =

@@ -68,10 +68,14 @@ class Evaluator {
 
   // ---- names
   Globals file_globals, library_globals;
+  std::map<int32_t, Globals> imported_globals;  ///< by file
+  /// The declarations that a name written there may mean.
+  const Globals& globals(source::Range range) const;
+  /// A declaration of an imported file; null after a report.
+  const syntax::Decl* member(const syntax::Decl& import, const std::string& name, source::Range range);
   Scope* file_root = nullptr;
   Scope* library_root = nullptr;
   std::vector<const syntax::Decl*> cyclic;  ///< declarations that use themselves: poisoned
-  std::map<const syntax::Decl*, const Override*> param_overrides;
 
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
   void unknown_name(const std::string& name, source::Range range, Scope* scope);
@@ -136,7 +140,9 @@ class Evaluator {
   Value pipe(const syntax::Expr& expr, Scope* scope);
   Value callee_of(const syntax::Expr& expr, Scope* scope);
   Value unary(const syntax::Expr& expr, Scope* scope);
+  Value comparison(const syntax::Expr& expr, Scope* scope);
   Value field(const syntax::Expr& expr, Scope* scope);
+  Value with(const syntax::Expr& expr, Scope* scope);
   Value index(const syntax::Expr& expr, Scope* scope);
   Value index_tensor(const syntax::Expr& expr, Tensor x, Scope* scope);
   Value index_list(const syntax::Expr& expr, const Value& list, Scope* scope);
@@ -175,6 +181,7 @@ class Evaluator {
   const Options& options_;
   Scopes scopes_;
   std::map<const syntax::Decl*, Value> declared_;
+  std::map<std::string, const syntax::Decl*> models_;  ///< those called so far
   std::map<std::string, int32_t> weight_index_, state_index_, optimizer_index_;
   Instance* instance_ = nullptr;
   Activation* activation_ = nullptr;

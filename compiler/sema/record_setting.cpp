@@ -37,14 +37,6 @@ RecordSetting::RecordSetting(Evaluator& evaluator, const Settings& settings, con
       }
     }
   }
-  for (const std::string& name : record_fields(field_)) {
-    const std::string path = field_ + "." + name;
-    if (!settings.overridden(decl, path)) continue;
-    const Expr* expr = settings.find(decl, path);
-    if (!given_) range_ = expr->range;
-    given_ = true;
-    entries_[name] = {expr, {}, expr->range};
-  }
 }
 
 void RecordSetting::add(const std::string& name, Range name_range, Entry entry) {

@@ -21,10 +21,12 @@ using Words = std::vector<std::string_view>;
 
 class Resolver {
  public:
-  Resolver(Evaluator& evaluator, const syntax::Ast& file) : evaluator_(evaluator), file_(file) {}
+  Resolver(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files) : evaluator_(evaluator) {
+    for (const syntax::Ast* file : files) decls_.insert(decls_.end(), file->decls.begin(), file->decls.end());
+  }
 
   std::vector<const Decl*> run() {
-    for (const Decl* decl : file_.decls) {
+    for (const Decl* decl : decls_) {
       current_ = decl;
       visit(*decl, evaluator_.file_root);
     }
@@ -130,25 +132,30 @@ class Resolver {
         visit(*item, scope);
         continue;
       }
-      // Placements are words, and their arguments are axes.
-      const std::string& name = item->names[0].text;
-      if (name == "mesh") {
-        if (item->value->kind == ExprKind::record) {
-          for (const syntax::Argument& axis : item->value->arguments) visit(*axis.value, scope, {"all"});
-        } else {
-          visit(*item->value, scope, {});
-        }
-      } else if (name == "update" || name == "communication") {
-        visit(*item->value, scope, {});
+      strategy_field(item->names[0].text, *item->value, scope, true);
+    }
+  }
+
+  /// Placements are words, and their arguments are axes. `closed`: there are no other fields than a strategy's.
+  void strategy_field(const std::string& name, const Expr& value, Scope* scope, bool closed) {
+    if (name == "mesh") {
+      if (value.kind == ExprKind::record) {
+        for (const syntax::Argument& axis : value.arguments) visit(*axis.value, scope, {"all"});
+      } else {
+        visit(value, scope, {});
       }
+    } else if (name == "update" || name == "communication") {
+      visit(value, scope, {});
+    } else if (!closed && name != "batch" && name != "weights" && name != "gradients" && name != "optimizer") {
+      visit(value, scope, {});
     }
   }
 
   void visit_train(const Body& body, Scope* scope) {
     const Decl* data = nullptr;
     for (const Item* item : body.items) {
-      if (item->kind != ItemKind::assign || item->names[0].text != "data" || item->value->kind != ExprKind::name) continue;
-      const Decl* decl = scope->globals().find(item->value->name);
+      if (item->kind != ItemKind::assign || item->names[0].text != "data") continue;
+      const Decl* decl = declaration(*item->value, scope);
       if (decl && decl->kind == DeclKind::dataset) data = decl;
     }
     Scope* inner = evaluator_.scopes().inside(scope);
@@ -204,7 +211,8 @@ class Resolver {
     for (const Parameter& parameter : parameters) {
       if (parameter.value) visit(*parameter.value, scope, words_of(parameter.type));
       if (parameter.type) bind_dims(*parameter.type, scope);
-      bind(parameter.name.text, parameter.name.range, scope);
+      Binding& bound = scope->bind(parameter.name.text, {}, parameter.name.range);
+      if (const Words words = words_of(parameter.type); !words.empty()) words_[&bound] = words;
     }
   }
 
@@ -292,6 +300,16 @@ class Resolver {
       case ExprKind::group:
         visit(*expr.items[0], scope, words);
         return;
+      case ExprKind::binary: {
+        const bool compares = expr.op == "==" || expr.op == "!=";
+        visit(*expr.items[0], scope, compares ? words_beside(*expr.items[1], scope) : Words());
+        visit(*expr.items[1], scope, compares ? words_beside(*expr.items[0], scope) : Words());
+        return;
+      }
+      case ExprKind::field:
+        visit(*expr.items[0], scope, {});
+        if (const Decl* decl = declaration(expr, scope)) needs_[current_].push_back(decl);
+        return;
       case ExprKind::integer:
       case ExprKind::number:
       case ExprKind::quantity:
@@ -301,15 +319,19 @@ class Resolver {
       case ExprKind::record:
       case ExprKind::tuple:
       case ExprKind::index:
-      case ExprKind::field:
       case ExprKind::unary:
-      case ExprKind::binary:
       case ExprKind::range:
       case ExprKind::ellipsis:
       case ExprKind::if_else:
       case ExprKind::per_replica:
-      case ExprKind::with:
         break;
+      case ExprKind::with:
+        visit(*expr.items[0], scope, {});
+        // A strategy's fields hold placements, which are words.
+        for (const syntax::Argument& argument : expr.arguments) {
+          if (argument.name && argument.value) strategy_field(argument.name->text, *argument.value, scope, false);
+        }
+        return;
     }
     for (const Expr* item : expr.items) {
       if (item) visit(*item, scope, {});
@@ -326,7 +348,7 @@ class Resolver {
   void visit_arguments(const Expr& call, Scope* scope, bool piped) {
     const std::string& callee = call.items[0]->name;
     const bool named = call.items[0]->kind == ExprKind::name;
-    const Decl* decl = named && !scope->find(callee) ? scope->globals().find(callee) : nullptr;
+    const Decl* decl = declaration(*call.items[0], scope);
     const Builtin* builtin = named && !decl ? find_builtin(callee) : nullptr;
     const std::vector<Parameter>* parameters = decl ? (decl->has_hyper ? &decl->hyper : &decl->parameters) : nullptr;
     const bool later = named && !scope->find(callee) && !decl && is_later(callee);
@@ -353,11 +375,31 @@ class Resolver {
     }
   }
 
+  /// The words that may stand beside a parameter of an enumeration.
+  Words words_beside(const Expr& expr, Scope* scope) {
+    if (expr.kind != ExprKind::name) return {};
+    if (const Binding* binding = scope->find(expr.name)) {
+      const auto known = words_.find(binding);
+      return known == words_.end() ? Words() : known->second;
+    }
+    const Decl* decl = declaration(expr, scope);
+    return decl && decl->kind == DeclKind::param ? words_of(decl->type) : Words();
+  }
+
+  /// What `f` or `b.f` names; null where it is no declaration.
+  const Decl* declaration(const Expr& expr, Scope* scope) {
+    if (expr.kind == ExprKind::group) return declaration(*expr.items[0], scope);
+    if (expr.kind == ExprKind::name) return scope->find(expr.name) ? nullptr : evaluator_.globals(expr.range).find(expr.name);
+    if (expr.kind != ExprKind::field) return nullptr;
+    const Decl* import = declaration(*expr.items[0], scope);
+    return import && import->kind == DeclKind::import_file ? evaluator_.member(*import, expr.name, expr.name_range) : nullptr;
+  }
+
   void bind(const std::string& name, source::Range range, Scope* scope) { scope->bind(name, {}, range); }
 
   void look_up(const std::string& name, source::Range range, Scope* scope) {
     if (scope->find(name)) return;
-    if (const Decl* decl = scope->globals().find(name)) {
+    if (const Decl* decl = evaluator_.globals(range).find(name)) {
       if (!evaluator_.in_library(*decl)) needs_[current_].push_back(decl);
       return;
     }
@@ -368,7 +410,7 @@ class Resolver {
   // ---- cycles
 
   std::vector<const Decl*> cycles() {
-    for (const Decl* decl : file_.decls) walk(decl);
+    for (const Decl* decl : decls_) walk(decl);
     return cyclic_;
   }
 
@@ -395,7 +437,8 @@ class Resolver {
   }
 
   Evaluator& evaluator_;
-  const syntax::Ast& file_;
+  std::vector<const Decl*> decls_;
+  std::map<const Binding*, Words> words_;  ///< of parameters whose type is an enumeration
   const Decl* current_ = nullptr;
   std::map<const Decl*, std::vector<const Decl*>> needs_;
   std::vector<const Decl*> path_, cyclic_;
@@ -404,6 +447,8 @@ class Resolver {
 
 }  // namespace
 
-std::vector<const Decl*> resolve(Evaluator& evaluator, const syntax::Ast& file) { return Resolver(evaluator, file).run(); }
+std::vector<const Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files) {
+  return Resolver(evaluator, files).run();
+}
 
 }  // namespace dtl::sema

@@ -8,6 +8,6 @@
 namespace dtl::sema {
 
 /// Reports names that mean nothing anywhere in `file`, and declarations that are defined by themselves; gives the latter.
-std::vector<const syntax::Decl*> resolve(Evaluator& evaluator, const syntax::Ast& file);
+std::vector<const syntax::Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files);
 
 }  // namespace dtl::sema

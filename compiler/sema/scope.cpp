@@ -37,12 +37,15 @@ std::vector<std::string> Scope::names() const {
   for (const Scope* scope = this; scope; scope = scope->parent_) {
     for (const Binding& binding : scope->bindings_) result.push_back(binding.name);
   }
-  std::vector<std::string> declared;
-  for (const Globals* globals = globals_; globals; globals = globals->outer) {
-    for (const auto& [name, decl] : globals->decls) declared.push_back(name);
+  return result;
+}
+
+std::vector<std::string> Globals::names() const {
+  std::vector<std::string> result;
+  for (const Globals* globals = this; globals; globals = globals->outer) {
+    for (const auto& [name, decl] : globals->decls) result.push_back(name);
   }
-  std::sort(declared.begin(), declared.end());
-  result.insert(result.end(), declared.begin(), declared.end());
+  std::sort(result.begin(), result.end());
   return result;
 }
 

@@ -1,4 +1,5 @@
-// Scopes: which name means what, innermost first, down to a file's declarations, the library's and the built-in names.
+// Scopes: which name means what, innermost first. Below the bodies' names stand the declarations of the file in which the
+// name is written (not of the one that is running), then the library's, then the built-in names.
 #pragma once
 
 #include <deque>
@@ -17,6 +18,7 @@ struct Globals {
   const Globals* outer = nullptr;  ///< the library, for a file
 
   const syntax::Decl* find(const std::string& name) const;
+  std::vector<std::string> names() const;
 };
 
 /// A name bound in a body.
@@ -32,28 +34,25 @@ struct Binding {
 
 class Scope {
  public:
-  Scope(Scope* parent, const Globals* globals) : parent_(parent), globals_(globals) {}
+  explicit Scope(Scope* parent) : parent_(parent) {}
 
   /// A later binding of a name hides the earlier one.
   Binding& bind(std::string name, Value value, source::Range range);
   Binding* find(std::string_view name);
   Binding* find_here(std::string_view name);
-  const Globals& globals() const { return *globals_; }
   std::deque<Binding>& bindings() { return bindings_; }
-  /// Every name that can be said here, for suggestions.
+  /// Every name that a body binds here, for suggestions.
   std::vector<std::string> names() const;
 
  private:
   Scope* parent_;
-  const Globals* globals_;
   std::deque<Binding> bindings_;
 };
 
 /// Owns every scope of a check: closures point into them for as long as it lives.
 class Scopes {
  public:
-  Scope* root(const Globals* globals) { return &store_.emplace_back(nullptr, globals); }
-  Scope* inside(Scope* parent) { return &store_.emplace_back(parent, &parent->globals()); }
+  Scope* inside(Scope* parent) { return &store_.emplace_back(parent); }
 
  private:
   std::deque<Scope> store_;

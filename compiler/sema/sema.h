@@ -1,6 +1,7 @@
 // Entry to sema: from Asts to a Program, or diagnostics.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,22 +14,15 @@
 
 namespace dtl::sema {
 
-/// `--set path=value`, parsed by the language's grammar.
-struct Override {
-  std::string path;
-  const syntax::Expr* value;
-  source::Range range;
-};
-
 struct Options {
-  std::vector<Override> overrides;
-  const syntax::Expr* strategy = nullptr;  ///< `--strategy`
-  std::optional<std::string> train;        ///< `--train`; nothing: the only one
-  int64_t devices = 1;                     ///< what `all` means: cores of this machine
-  bool needs_train = true;                 ///< false: a file without a train block is no mistake; its Program trains nothing
+  std::map<const syntax::Decl*, const syntax::Ast*> imports;  ///< what each `import` of the program's files names
+  std::map<int32_t, source::FileId> spoken_in;                ///< texts of the command line: the file whose names they speak of
+  std::optional<std::string> train;                           ///< `--train`; nothing: the only one, or the one without a name
+  int64_t devices = 1;                                        ///< what `all` means: cores of this machine
+  bool needs_train = true;  ///< false: a file without a train block is no mistake; its Program trains nothing
 };
 
-/// Checks every declaration of `file`, and instantiates what its chosen train block needs. `library` is the standard
+/// Checks every declaration of `file` and of what it imports, and instantiates what its chosen train block needs. `library` is the standard
 /// library. Nothing if the sink has errors.
 std::optional<Program> check(const syntax::Ast& file, const std::vector<std::unique_ptr<syntax::Ast>>& library, const graph::OpTable& ops,
                              const OpenSource& open, const Options& options, source::Sink& sink);

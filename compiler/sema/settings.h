@@ -1,4 +1,4 @@
-// Settings of datasets and train blocks: which exist, and what `--set` puts in their place.
+// Settings of datasets and train blocks: which exist, and where they are found.
 #pragma once
 
 #include <map>
@@ -9,20 +9,11 @@
 
 namespace dtl::sema {
 
-/// Overrides by the declaration and field they are for.
+/// The settings of one block, as they are once overrides are in place.
 class Settings {
  public:
-  /// Sorts every `--set` to a param, a dataset's or the train block's field; reports those that name nothing.
-  Settings(Evaluator& evaluator, const syntax::Ast& file, const syntax::Decl* train);
-
-  /// What a field is set to: by `--set`, else in its block; null where it is not. `gradients.clip_norm` is an entry of a record,
-  /// found here only where `--set` has it.
+  /// What a field is set to; null where it is not.
   const syntax::Expr* find(const syntax::Decl& decl, const std::string& field) const;
-  /// Whether `--set` has it.
-  bool overridden(const syntax::Decl& decl, const std::string& field) const;
-
- private:
-  std::map<std::pair<const syntax::Decl*, std::string>, const Override*> overrides_;
 };
 
 /// Names that a train block, a dataset may set. `later`: known, and not supported yet.
@@ -32,5 +23,7 @@ const std::vector<std::string>& dataset_fields();
 const std::vector<std::string>& later_dataset_fields();
 /// The entries of a setting that is a closed record (record_setting.h); none for all others. `--set gradients.clip_norm=2`.
 const std::vector<std::string>& record_fields(const std::string& setting);
+/// All settings that a dataset, train block or strategy may have, those of a later version among them.
+std::vector<std::string> known_fields(syntax::DeclKind kind);
 
 }  // namespace dtl::sema

@@ -24,9 +24,12 @@ class StrategyReader {
   StrategyReader(Evaluator& evaluator, const Decl& decl, Scope* scope)
       : evaluator_(evaluator), reporter_(evaluator.reporter()), decl_(decl), scope_(scope) {}
 
-  std::optional<types::Strategy> read() {
+  std::optional<types::Strategy> read(const std::vector<syntax::Argument>& changes) {
     const int errors = reporter_.errors();
     for (const Item* item : decl_.body->items) collect(*item);
+    for (const syntax::Argument& change : changes) {
+      if (change.name && is_field(*change.name)) fields_[change.name->text] = change.value;
+    }
     result_.name = decl_.name.text;
     const bool has_mesh = needs("mesh"), has_batch = needs("batch");
     if (has_mesh) read_mesh(*fields_["mesh"]);
@@ -79,6 +82,22 @@ class StrategyReader {
       case ItemKind::expression:
         reporter_.report(item.range, diag::misplaced, "this", "in a strategy, which has settings only");
     }
+  }
+
+  bool is_field(const syntax::Ident& name) {
+    const std::vector<std::string>& known = strategy_fields();
+    if (std::find(known.begin(), known.end(), name.text) != known.end()) return true;
+    if (!reporter_.first(diag::unknown_setting, name.range)) return false;
+    auto reported = reporter_.report(name.range, diag::unknown_setting, name.text, "a strategy");
+    const auto is_hyper = [&](const syntax::Parameter& parameter) { return parameter.name.text == name.text; };
+    if (std::any_of(decl_.hyper.begin(), decl_.hyper.end(), is_hyper)) {
+      reported.help(fmt::format("write `{}({} = …)`", decl_.name.text, name.text));
+    } else if (auto near = nearest(name.text, known)) {
+      reported.help("did you mean `" + *near + "`?");
+    } else {
+      reported.help("it has " + enumerate(known));
+    }
+    return false;
   }
 
   bool needs(const char* name) {
@@ -286,6 +305,15 @@ class StrategyReader {
   types::Strategy result_;
 };
 
+Value read_strategy(Evaluator& evaluator, Closure closure, Range range) {
+  Reporter::Call call(evaluator.reporter(), closure.decl->name.text, range);
+  auto strategy = StrategyReader(evaluator, *closure.decl, closure.scope).read(closure.changes);
+  if (!strategy) return {};
+  Value value = Value::of_closure(ValueKind::strategy, std::move(closure)).at(range);
+  value.strategy = std::make_shared<const types::Strategy>(std::move(*strategy));
+  return value;
+}
+
 }  // namespace
 
 const std::vector<std::string>& strategy_fields() {
@@ -300,12 +328,16 @@ Value evaluate_strategy(Evaluator& evaluator, const Decl& decl, const Args& args
   }
   Scope* scope = evaluator.bind_hyper(decl, args, range);
   if (!scope) return {};
-  Reporter::Call call(evaluator.reporter(), decl.name.text, range);
-  auto strategy = StrategyReader(evaluator, decl, scope).read();
-  if (!strategy) return {};
-  Value value = Value::of(ValueKind::strategy).at(range);
-  value.strategy = std::make_shared<const types::Strategy>(std::move(*strategy));
-  return value;
+  Closure closure;
+  closure.decl = &decl;
+  closure.scope = scope;
+  return read_strategy(evaluator, std::move(closure), range);
+}
+
+Value strategy_with(Evaluator& evaluator, const Value& base, const std::vector<syntax::Argument>& changes, Range range) {
+  Closure closure = *base.closure;
+  closure.changes.insert(closure.changes.end(), changes.begin(), changes.end());
+  return read_strategy(evaluator, std::move(closure), range);
 }
 
 }  // namespace dtl::sema

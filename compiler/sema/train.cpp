@@ -139,10 +139,6 @@ class TrainReader {
   void read_numbers() {
     program_.seed = number("seed", std::numeric_limits<int64_t>::min()).value_or(0);
     const Expr *epochs = field("epochs"), *steps = field("steps");
-    // The one that the command line sets is meant in place of the other.
-    if (epochs && steps && settings_.overridden(train_, "epochs") != settings_.overridden(train_, "steps")) {
-      (settings_.overridden(train_, "epochs") ? steps : epochs) = nullptr;
-    }
     if (epochs && steps) {
       reporter_.report(steps->range, diag::epochs_and_steps)
           .note(epochs->range, "`epochs` is set here")
@@ -167,7 +163,7 @@ class TrainReader {
   }
 
   void read_strategy() {
-    const Expr* chosen = evaluator_.options().strategy ? evaluator_.options().strategy : field("strategy");
+    const Expr* chosen = field("strategy");
     if (chosen) {
       program_.strategy_range = chosen->range;
       if (auto strategy = strategy_of(evaluator_, *chosen, scope_)) program_.strategy = std::move(*strategy);

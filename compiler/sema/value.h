@@ -65,8 +65,9 @@ struct Closure {
   const syntax::Decl* decl = nullptr;
   const syntax::Expr* lambda = nullptr;
   const Builtin* builtin = nullptr;
-  Scope* scope = nullptr;              ///< of a lambda: where it was written; else the bound hyperparameters
-  std::shared_ptr<Instance> instance;  ///< of a let-bound layer
+  Scope* scope = nullptr;                      ///< of a lambda: where it was written; else the bound hyperparameters
+  std::shared_ptr<Instance> instance;          ///< of a let-bound layer
+  std::vector<syntax::Argument> changes = {};  ///< of a strategy: fields that `with` puts in place of the declaration's
 };
 
 struct Value {

@@ -5,6 +5,7 @@
 
 #include "compiler/driver/embedded.h"
 #include "compiler/ops/registry.h"
+#include "compiler/sema/effective.h"
 #include "compiler/sema/sema.h"
 #include "compiler/source/render.h"
 #include "compiler/syntax/parse.h"
@@ -75,16 +76,13 @@ inline std::unique_ptr<Checked> check(const std::string& text, const Setup& setu
   sema::Options options;
   options.devices = 4;
   if (!setup.train.empty()) options.train = setup.train;
-  for (const auto& [path, value] : setup.sets) {
-    const source::FileId id = c.sources.add("<--set " + path + ">", value);
-    const syntax::Expr* expr = syntax::parse_expression(*c.fragments, c.sources, id, c.sink);
-    options.overrides.push_back({path, expr, expr->range});
+  sema::Overrides overrides;
+  for (const auto& [path, value] : setup.sets) overrides.sets.push_back(path + "=" + value);
+  if (!setup.strategy.empty()) overrides.strategy = setup.strategy;
+  overrides.train = options.train;
+  if (!c.sink.has_errors()) {
+    options.spoken_in = sema::make_effective(*c.ast, {}, c.library, c.sources, *c.fragments, overrides, c.sink).spoken_in;
   }
-  if (!setup.strategy.empty()) {
-    options.strategy = syntax::parse_expression(*c.fragments, c.sources, c.sources.add("<--strategy>", setup.strategy), c.sink);
-  }
-  INFO(c.rendered());
-  REQUIRE_FALSE(c.sink.has_errors());
   c.program = sema::check(*c.ast, c.library, ops::table(), open_fake, options, c.sink);
   CHECK(c.program.has_value() == !c.sink.has_errors());
   return checked;
