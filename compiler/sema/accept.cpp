@@ -138,7 +138,7 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   }
   if (!known.empty()) reported.note({}, known);
   // Elsewhere functions are named by strings.
-  if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || types.scope->globals().find(value.text)))
+  if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || globals(range).find(value.text)))
     reported.help(fmt::format("write `{}`, without quotes", value.text));
   if (!value.is(ValueKind::tensor)) return;
   const Tensor x = value.tensor;
