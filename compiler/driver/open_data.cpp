@@ -1,32 +1,23 @@
-// Data of a program: source expressions to Sources, faults to diagnostics at the stage that is to blame.
+// Source expressions to Sources, faults to diagnostics at the stage that is to blame.
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
+#include "compiler/codegen/jit.h"
+#include "compiler/driver/data_store.h"
 #include "compiler/driver/fault_text.h"
-#include "compiler/driver/pipeline.h"
 #include "compiler/source/check.h"
+#include "runtime/data/combine.h"
+#include "runtime/data/csv.h"
 #include "runtime/data/lookup.h"
 #include "runtime/data/synthetic.h"
-#include "runtime/plan/fault.h"
+#include "runtime/data/text.h"
 
 namespace dtl::driver {
 namespace {
 
-/// Codes of faults that lie in a file, not in the program.
-bool is_file_fault(int code) { return code >= 5001 && code <= 5099; }
-
-std::string key_of(const sema::SourceSpec& spec) {
-  std::string key;
-  for (const sema::SourceStage& stage : spec.stages) {
-    key += "|" + stage.function;
-    for (const auto& [name, value] : stage.strings) key += fmt::format(" {}={:?}", name, value);
-    for (const auto& [name, value] : stage.integers) key += fmt::format(" {}={}", name, value);
-    for (const auto& field : stage.fields)
-      key += fmt::format(" {}={}({}, {}, {})", field.name, field.generator, field.low, field.high, fmt::join(field.shape, ","));
-  }
-  return key;
-}
+using Shared = std::shared_ptr<const data::Source>;
 
 data::Generator generator_of(const std::string& name) {
   if (name == "normal") return data::Generator::normal;
@@ -35,7 +26,7 @@ data::Generator generator_of(const std::string& name) {
   return data::Generator::integers;
 }
 
-std::shared_ptr<data::Source> open_synthetic(const sema::SourceStage& stage) {
+Shared open_synthetic(const sema::SourceStage& stage) {
   std::vector<data::SyntheticField> fields;
   // Beyond what the source itself can judge: bounds that no i64 holds.
   constexpr double kMost = 0x1p62;
@@ -47,80 +38,288 @@ std::shared_ptr<data::Source> open_synthetic(const sema::SourceStage& stage) {
   return data::synthetic(stage.integers.at("examples"), static_cast<uint64_t>(stage.integers.at("seed")), fields);
 }
 
-source::Reported report(source::Sink& sink, source::Range range, const Fault& fault) {
-  for (const source::CatalogueRow& row : source::catalogue()) {
-    if (row.code == fault.code()) return sink.add({row.code, row.symbol, row.severity, range, fault_message(fault), {}, {}});
+data::CsvType csv_type(const std::string& name) {
+  if (name.empty()) return data::CsvType::inferred;
+  if (name == "text") return data::CsvType::text;
+  if (name == "bool") return data::CsvType::boolean;
+  if (name == "f64") return data::CsvType::f64;
+  if (name == "f32") return data::CsvType::f32;
+  if (name == "i64") return data::CsvType::i64;
+  if (name == "i32") return data::CsvType::i32;
+  if (name == "i8") return data::CsvType::i8;
+  DTL_CHECK(name == "u8", "a column cannot be read as {}", name);
+  return data::CsvType::u8;
+}
+
+data::CsvOptions csv_options(const sema::SourceStage& stage) {
+  data::CsvOptions options;
+  if (const auto text = stage.strings.find("delimiter"); text != stage.strings.end()) options.delimiter = text->second[0];
+  if (const auto header = stage.integers.find("header"); header != stage.integers.end()) options.header = header->second != 0;
+  if (const auto missing = stage.lists.find("missing"); missing != stage.lists.end()) options.missing = missing->second;
+  if (const auto fill = stage.numbers.find("fill"); fill != stage.numbers.end()) options.fill = fill->second;
+  if (const auto finite = stage.integers.find("finite"); finite != stage.integers.end()) options.finite = finite->second != 0;
+  options.skip_limit = stage.integers.at("skip_limit");
+  if (stage.columns) {
+    options.columns.emplace();
+    for (const sema::ColumnWish& wish : *stage.columns) options.columns->push_back({wish.name, csv_type(wish.type)});
   }
-  DTL_CHECK(false, "fault {} has no row in the catalogue", fault.code());
+  return options;
+}
+
+data::RowExpression row_expression(const sema::RowExpr& expr) {
+  using Op = data::RowExpression::Op;
+  static const std::map<std::string, Op> ops = {{"field", Op::field},
+                                                {"number", Op::number},
+                                                {"text", Op::text},
+                                                {"equal", Op::equal},
+                                                {"less", Op::less},
+                                                {"less_equal", Op::less_equal},
+                                                {"logical_and", Op::logical_and},
+                                                {"logical_or", Op::logical_or},
+                                                {"logical_not", Op::logical_not},
+                                                {"add", Op::add},
+                                                {"subtract", Op::subtract},
+                                                {"multiply", Op::multiply},
+                                                {"divide", Op::divide},
+                                                {"negate", Op::negate},
+                                                {"length", Op::length},
+                                                {"starts_with", Op::starts_with},
+                                                {"ends_with", Op::ends_with},
+                                                {"contains", Op::contains}};
+  const auto op = ops.find(expr.op);
+  DTL_CHECK(op != ops.end(), "unknown operation {} of rows", expr.op);
+  data::RowExpression made{op->second, expr.op == "field" ? static_cast<size_t>(expr.number) : 0, expr.number, expr.text, {}};
+  for (const sema::RowExpr& item : expr.items) made.items.push_back(row_expression(item));
+  return made;
+}
+
+template <class T, class From>
+void put_all(std::byte* to, const std::vector<From>& values) {
+  for (const From value : values) {
+    const T element = static_cast<T>(value);
+    std::memcpy(to, &element, sizeof element);
+    to += sizeof element;
+  }
+}
+
+Shared open_records(const sema::SourceStage& stage) {
+  data::TableWriter writer({});
+  for (const sema::RecordField& record : stage.records) {
+    const bool text = record.type == "text";
+    int64_t bytes = 0;
+    for (const std::string& value : record.texts) bytes += static_cast<int64_t>(value.size());
+    writer.add({record.name, text ? DType::u8 : *parse_dtype(record.type), record.shape, text}, stage.rows, bytes);
+  }
+  writer.begin();
+  for (size_t i = 0; i < stage.records.size(); ++i) {
+    const sema::RecordField& record = stage.records[i];
+    for (size_t row = 0; row < record.texts.size(); ++row) writer.put_text(i, static_cast<int64_t>(row), record.texts[row]);
+    if (record.type == "i64") put_all<int64_t>(writer.cell(i, 0), record.integers);
+    if (record.type == "f32") put_all<float>(writer.cell(i, 0), record.numbers);
+    if (record.type == "bool") put_all<uint8_t>(writer.cell(i, 0), record.numbers);
+  }
+  return writer.finish(stage.rows, {}, {}, {});
+}
+
+int64_t count_of(const sema::SourceStage& stage, int64_t examples) {
+  const auto fraction = stage.numbers.find("fraction");
+  return fraction == stage.numbers.end() ? stage.integers.at("count") : std::llround(fraction->second * static_cast<double>(examples));
 }
 
 }  // namespace
 
-std::optional<sema::SplitInfo> Compilation::open(const sema::SourceSpec& spec, source::Sink& into) {
+std::string cache_directory(const Options& options) {
+  if (options.cache == "none") return {};
+  return options.cache.empty() ? codegen::default_cache_directory() : options.cache;
+}
+
+DataStore::DataStore(const Options& options, data::Decoding decoding) : options_(&options), files_(decoding) {
+  if (const std::string folder = cache_directory(options); !folder.empty())
+    cache_ = data::Cache((std::filesystem::path(folder) / "data").string());
+}
+
+std::string DataStore::path_of(const std::string& file) const {
   data::Places places{options_->data, std::filesystem::path(options_->file).parent_path(), {}};
   if (const char* variable = std::getenv("DTL_DATA")) places.variable = variable;
+  return data::look_up(file, places);
+}
 
-  std::shared_ptr<data::Source> source = this->source(spec);
-  if (!source) {
-    for (const sema::SourceStage& stage : spec.stages) {
-      try {
-        if (stage.function == "idx") {
-          const std::string images = data::look_up(stage.strings.at("images"), places),
-                            labels = data::look_up(stage.strings.at("labels"), places);
-          source = data::idx(files_, images, labels);
-        } else if (stage.function == "synthetic") {
-          source = open_synthetic(stage);
-        } else if (stage.function == "take") {
-          source = data::take(std::move(source), stage.integers.at("count"));
-        } else {
-          DTL_CHECK(stage.function == "skip", "unknown source function {}", stage.function);
-          source = data::skip(std::move(source), stage.integers.at("count"));
-        }
-      } catch (const Fault& fault) {
-        source::Reported reported = report(into, stage.range, fault);
-        if (fault.code() == diag::no_data_file.code) reported.help("name the folder of the data with --data or DTL_DATA");
-        return std::nullopt;
+std::string DataStore::key_of(const sema::SourceSpec& spec, size_t count, bool contents) const {
+  std::string key;
+  const auto row = [](const auto& self, const sema::RowExpr& expr) -> std::string {
+    std::string text = fmt::format("({} {:?} {}", expr.op, expr.text, expr.number);
+    for (const sema::RowExpr& item : expr.items) text += self(self, item);
+    return text + ")";
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const sema::SourceStage& stage = spec.stages[i];
+    key += "|" + stage.function;
+    for (const auto& [name, value] : stage.strings) key += fmt::format(" {}={:?}", name, value);
+    for (const auto& [name, value] : stage.strings) {
+      if (contents && (name == "file" || name == "images" || name == "labels")) key += " " + data::identity_of(path_of(value));
+    }
+    for (const auto& [name, value] : stage.integers) key += fmt::format(" {}={}", name, value);
+    for (const auto& [name, value] : stage.numbers) key += fmt::format(" {}={}", name, value);
+    for (const auto& [name, values] : stage.lists) key += fmt::format(" {}={:?}", name, fmt::join(values, ","));
+    for (const auto& field : stage.fields)
+      key += fmt::format(" {}={}({}, {}, {})", field.name, field.generator, field.low, field.high, fmt::join(field.shape, ","));
+    if (stage.columns) {
+      for (const sema::ColumnWish& wish : *stage.columns) key += fmt::format(" {:?}:{}", wish.name, wish.type);
+    }
+    if (stage.predicate) key += " " + row(row, *stage.predicate);
+    if (stage.vocabulary) {
+      key += fmt::format(" {}({:?} {:?} {})", stage.vocabulary->unit, stage.vocabulary->file, stage.vocabulary->column.value_or(""),
+                         stage.vocabulary->keep);
+      if (contents) {
+        const std::string text = vocabularies_.at(stage.vocabulary->name)->to_text();
+        key += fmt::format(" {:016x}", data::hash_of(text.data(), static_cast<int64_t>(text.size())));
       }
     }
-    opened_.push_back({key_of(spec), spec.stages[0].range, source});
+    for (const sema::SourceSpec& inner : stage.sources) key += "(" + key_of(inner, inner.stages.size(), contents) + ")";
+    for (const sema::RecordField& record : stage.records) {
+      key += fmt::format(" {}={} [{}] {} {}", record.name, record.type, fmt::join(record.shape, ","), fmt::join(record.numbers, ","),
+                         fmt::join(record.integers, ","));
+      for (const std::string& text : record.texts) key += fmt::format(" {:?}", text);
+    }
   }
-  sema::SplitInfo info{source->examples(), {}};
-  for (const data::Field& field : source->fields()) info.fields.push_back({field.name, field.dtype, field.shape});
+  return key;
+}
+
+void DataStore::report(source::Sink& into, source::Range range, const Fault& fault) {
+  // Splits of one file have its faults in common.
+  const std::string message = fault_message(fault);
+  if (!told_.insert(message).second) return;
+  for (const source::CatalogueRow& row : source::catalogue()) {
+    if (row.code != fault.code()) continue;
+    source::Diagnostic diagnostic{row.code, row.symbol, row.severity, range, message, {}, {}};
+    source::Reported reported = into.add(std::move(diagnostic));
+    if (fault.code() == diag::no_data_file.code) reported.help("name the folder of the data with --data or DTL_DATA");
+    return;
+  }
+  DTL_CHECK(false, "fault {} has no row in the catalogue", fault.code());
+}
+
+Shared DataStore::open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into) {
+  const sema::SourceStage& stage = spec.stages[index];
+  const std::string& name = stage.function;
+  if (name == "idx") return data::idx(files_, path_of(stage.strings.at("images")), path_of(stage.strings.at("labels")));
+  if (name == "synthetic") return open_synthetic(stage);
+  if (name == "csv") {
+    auto table = data::read_csv(path_of(stage.strings.at("file")), csv_options(stage), cache_);
+    if (table->notes().skipped > 0)
+      into.report(stage.range, diag::rows_skipped, stage.strings.at("file"), table->notes().skipped, table->notes().first_skipped);
+    return table;
+  }
+  if (name == "text") {
+    const auto begin = stage.numbers.find("begin"), end = stage.numbers.find("end");
+    const bool part = begin != stage.numbers.end();
+    return data::read_text(path_of(stage.strings.at("file")), part ? begin->second : 0, part ? end->second : 1, cache_);
+  }
+  if (name == "records") return open_records(stage);
+  if (name == "concat") return data::concat(std::move(inner));
+  if (name == "zip") return data::zip(std::move(inner));
+  if (name == "take") return data::take(before, count_of(stage, before->examples()));
+  if (name == "skip") return data::skip(before, count_of(stage, before->examples()));
+  if (name == "where") return data::where(std::move(before), row_expression(*stage.predicate));
+  if (name == "shuffle") return data::shuffled(std::move(before), static_cast<uint64_t>(stage.integers.at("seed")));
+  if (name == "windows") return data::windows(std::move(before), stage.integers.at("size"), stage.integers.at("stride"));
+  if (name == "encode") return data::encode_all(*before, *find_vocabulary(*stage.vocabulary), cache_, key_of(spec, index + 1, true));
+  DTL_CHECK(name == "cache", "unknown source function {}", name);
+  return data::stored(*before, cache_, key_of(spec, index + 1, true));
+}
+
+Shared DataStore::open_stages(const sema::SourceSpec& spec, size_t count, source::Sink& into) {
+  const std::string key = key_of(spec, count, false);
+  if (const auto known = opened_.find(key); known != opened_.end()) return known->second.source;
+  Shared before;
+  if (count > 1) {
+    before = open_stages(spec, count - 1, into);
+    if (!before) return nullptr;
+  }
+  const sema::SourceStage& stage = spec.stages[count - 1];
+  std::vector<Shared> inner;
+  for (const sema::SourceSpec& source : stage.sources) {
+    inner.push_back(open_stages(source, source.stages.size(), into));
+    if (!inner.back()) return nullptr;
+  }
+  try {
+    const Shared made = open_stage(spec, count - 1, std::move(before), std::move(inner), into);
+    return opened_.emplace(key, Opened{stage.range, made}).first->second.source;
+  } catch (const Fault& fault) {
+    report(into, stage.range, fault);
+    return nullptr;
+  }
+}
+
+std::optional<sema::SplitInfo> DataStore::open(const sema::SourceSpec& spec, source::Sink& into) {
+  const Shared source = open_stages(spec, spec.stages.size(), into);
+  if (!source) return std::nullopt;
+  sema::SplitInfo info{source->examples(), {}, {}};
+  for (const data::Field& field : source->fields()) info.fields.push_back({field.name, field.dtype, field.shape, field.text, {}});
+  // What the table at the bottom has besides, for suggestions.
+  const auto* table = dynamic_cast<const data::Table*>(open_stages(spec, 1, into).get());
+  if (!table || table->fields().size() != info.fields.size()) return info;
+  info.unread = table->notes().unread;
+  for (size_t i = 0; i < info.fields.size() && i < table->notes().why.size(); ++i) info.fields[i].why = table->notes().why[i];
   return info;
 }
 
-std::shared_ptr<data::Source> Compilation::source(const sema::SourceSpec& spec) const {
-  const std::string key = key_of(spec);
-  for (const Opened& opened : opened_) {
-    if (opened.key == key) return opened.source;
-  }
-  return nullptr;
+std::shared_ptr<const data::Vocabulary> DataStore::find_vocabulary(const sema::VocabularySpec& spec) {
+  auto& known = vocabularies_[spec.name];
+  if (known) return known;
+  if (const auto saved = saved_.find(spec.name); saved != saved_.end()) return known = saved->second;
+  data::CsvOptions options;
+  options.skip_limit = spec.skip_limit;
+  const auto unit = spec.unit == "words" ? data::TextUnit::words : data::TextUnit::characters;
+  auto counted = data::count_vocabulary(path_of(spec.file), spec.column, options, unit, spec.keep, cache_);
+  return known = std::move(counted);
 }
 
-bool Compilation::finish_data(bool contents) {
+std::optional<int64_t> DataStore::vocabulary(const sema::VocabularySpec& spec, source::Sink& into) {
+  try {
+    return find_vocabulary(spec)->size();
+  } catch (const Fault& fault) {
+    vocabularies_.erase(spec.name);
+    report(into, spec.range, fault);
+    return std::nullopt;
+  }
+}
+
+Shared DataStore::source(const sema::SourceSpec& spec) const {
+  const auto known = opened_.find(key_of(spec, spec.stages.size(), false));
+  return known == opened_.end() ? nullptr : known->second.source;
+}
+
+Shared DataStore::source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
+                         const std::vector<sema::DerivedField>& derived) {
+  Shared source = this->source(spec);
+  if (derived.empty()) return source;
+  std::vector<data::DerivedField> fields;
+  for (const sema::DerivedField& field : derived) {
+    data::DerivedField made;
+    made.name = field.field.name;
+    made.of = field.of;
+    made.equals = field.equals;
+    if (field.vocabulary) {
+      made.vocabulary = find_vocabulary(*field.vocabulary);
+      made.length = field.field.shape[0];
+    }
+    fields.push_back(std::move(made));
+  }
+  return data::with_derived(std::move(source), names, fields, cache_, key_of(spec, spec.stages.size(), true));
+}
+
+bool DataStore::finish(source::Sink& into) {
   bool good = true;
-  for (const Opened& opened : opened_) {
-    if (!contents) break;
+  for (const auto& [key, opened] : opened_) {
     try {
       opened.source->finish();
     } catch (const Fault& fault) {
-      report(sink, opened.range, fault);
+      report(into, opened.range, fault);
       good = false;
     }
   }
-  for (const sema::DataSplit& split : program->data.splits) {
-    if (split.info.examples > 0) continue;
-    sink.report(split.source.stages.back().range, diag::not_enough_data, split.name);
-    good = false;
-  }
   return good;
-}
-
-int Compilation::failure_status() const {
-  for (const source::Diagnostic* diagnostic : sink.all()) {
-    if (diagnostic->severity == source::Severity::error && !is_file_fault(diagnostic->code)) return 1;
-  }
-  return 2;
 }
 
 }  // namespace dtl::driver

@@ -38,7 +38,7 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
-Compilation::Compilation(const Options& options, data::Decoding decoding) : options_(&options), files_(decoding) {}
+Compilation::Compilation(const Options& options, data::Decoding decoding) : data(options, decoding), options_(&options) {}
 
 int Compilation::cores() const {
   return options_->threads > 0 ? options_->threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -69,9 +69,10 @@ bool Compilation::check(bool needs_train) {
   sema_options.imports.insert(imports.begin(), imports.end());
   sema_options.spoken_in = effective.spoken_in;
 
-  program = sema::check(
-      *ast, library_, ops::table(), [this](const sema::SourceSpec& spec, source::Sink& into) { return open(spec, into); }, sema_options,
-      sink);
+  program = sema::check(*ast, library_, ops::table(),
+                        {[this](const sema::SourceSpec& spec, source::Sink& into) { return data.open(spec, into); },
+                         [this](const sema::VocabularySpec& spec, source::Sink& into) { return data.vocabulary(spec, into); }},
+                        sema_options, sink);
   return program.has_value() && !sink.has_errors();
 }
 
@@ -99,6 +100,31 @@ void Compilation::cannot_place(const transform::PlaceError& error) {
       sink.report(program->strategy_range.known() ? program->strategy_range : error.range, diag::cannot_place, error.text);
   const bool in_library = error.range.known() && sources.file(error.range.file).name.starts_with("<stdlib>");
   if (error.range.known() && !in_library && program->strategy_range.known()) reported.note(error.range, "here");
+}
+
+std::shared_ptr<const data::Source> Compilation::source(const sema::SourceSpec& spec) {
+  std::vector<std::string> names;
+  for (const sema::FieldInfo& field : program->fields) names.push_back(field.name);
+  return data.source(spec, names, program->data.derived);
+}
+
+bool Compilation::finish_data(bool contents) {
+  bool good = !contents || data.finish(sink);
+  for (const sema::DataSplit& split : program->data.splits) {
+    if (split.info.examples > 0) continue;
+    sink.report(split.source.stages.back().range, diag::not_enough_data, split.name);
+    good = false;
+  }
+  return good;
+}
+
+int Compilation::failure_status() const {
+  // Codes of faults that lie in a file, not in the program.
+  const auto is_file_fault = [](int code) { return code >= 5001 && code <= 5099; };
+  for (const source::Diagnostic* diagnostic : sink.all()) {
+    if (diagnostic->severity == source::Severity::error && !is_file_fault(diagnostic->code)) return 1;
+  }
+  return 2;
 }
 
 void Compilation::print_diagnostics(std::ostream& err) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/driver/data_store.h"
 #include "compiler/driver/options.h"
 #include "compiler/graph/graph.h"
 #include "compiler/sema/effective.h"
@@ -14,7 +15,6 @@
 #include "compiler/source/diagnostic.h"
 #include "compiler/syntax/ast.h"
 #include "compiler/transform/pass.h"
-#include "runtime/data/idx.h"
 #include "runtime/data/source.h"
 #include "runtime/plan/plan.h"
 
@@ -42,8 +42,10 @@ class Compilation {
   source::Sink sink;
   std::unique_ptr<syntax::Ast> ast;
   std::optional<sema::Program> program;
-  /// Opened for sema, kept for training.
-  std::shared_ptr<data::Source> source(const sema::SourceSpec& spec) const;
+  /// Sources and vocabularies, opened for sema and kept for training.
+  DataStore data;
+  /// The source of a split, with the fields that `example` makes of texts. A Fault where they cannot be made.
+  std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec);
   /// With `contents`, waits until all data is read and checked, and reports what is broken behind its header; in any case
   /// reports splits without examples. Needs check().
   bool finish_data(bool contents);
@@ -56,18 +58,10 @@ class Compilation {
  private:
   bool read_imports();
   void cannot_place(const transform::PlaceError& error);
-  std::optional<sema::SplitInfo> open(const sema::SourceSpec& spec, source::Sink& into);
 
   const Options* options_;
   std::vector<std::unique_ptr<syntax::Ast>> library_, imported_;
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
-  struct Opened {
-    std::string key;  ///< the printed spec
-    source::Range range;
-    std::shared_ptr<data::Source> source;
-  };
-  data::IdxFiles files_;
-  std::vector<Opened> opened_;
 };
 
 /// Reads a whole file. A Fault when it cannot be read.

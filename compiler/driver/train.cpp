@@ -24,12 +24,7 @@ std::unique_ptr<report::Progress> make_progress(const Options& options, std::ost
   return report::make_plain(out);
 }
 
-std::string cache_directory(const Options& options) {
-  if (options.cache == "none") return {};
-  return options.cache.empty() ? codegen::default_cache_directory() : options.cache;
-}
-
-train::Job job_of(const sema::Program& program, const Compilation& compilation) {
+train::Job job_of(const sema::Program& program, Compilation& compilation) {
   train::Job job;
   for (const sema::DataSplit& split : program.data.splits) job.splits.push_back({split.name, compilation.source(split.source)});
   for (const sema::FieldInfo& field : program.fields) job.fields.push_back(field.name);

@@ -382,6 +382,7 @@ Value run_shape(BuiltinCall& call) {
 }
 
 Value run_size(BuiltinCall& call) {
+  if (at(call, 0).value.is(ValueKind::vocabulary) && !given(call, 1)) return Value::of_integer(at(call, 0).value.integer);
   if (!at(call, 0).value.is(ValueKind::tensor)) {
     call.evaluator.reporter().report(at(call, 0).range, diag::needs_tensor, "size", call.evaluator.shown(at(call, 0).value));
     return {};

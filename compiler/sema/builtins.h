@@ -49,5 +49,7 @@ Value scan(BuiltinCall& call);
 /// `minimize` and `report` (train.cpp).
 Value minimize(BuiltinCall& call);
 Value report(BuiltinCall& call);
+/// `encode` in `example` (example.cpp).
+Value encode(BuiltinCall& call);
 
 }  // namespace dtl::sema

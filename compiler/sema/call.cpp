@@ -305,6 +305,8 @@ Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope)
     case ValueKind::dim:
     case ValueKind::dtype:
     case ValueKind::word:
+    case ValueKind::vocabulary:
+    case ValueKind::row_text:
     case ValueKind::list:
     case ValueKind::tuple:
     case ValueKind::record:

@@ -66,6 +66,10 @@ struct Session {
   Evaluator evaluator;
 };
 
+/// Opens no file: for what is checked without a use.
+const DataCatalogue kNothing = {[](const SourceSpec&, source::Sink&) { return std::nullopt; },
+                                [](const VocabularySpec&, source::Sink&) { return std::nullopt; }};
+
 /// The train block that is meant; null after a report, or where none is needed.
 const Decl* the_train(const Ast& file, const Options& options, Reporter& reporter) {
   std::vector<const Decl*> trains;
@@ -179,7 +183,7 @@ void check_optimizer(Evaluator& evaluator, const Decl& decl) {
   evaluator.instantiate_optimizer(optimizer, 0, site, decl.name.range);
 }
 
-void check_alone(Session& session, const Decl& decl, const OpenSource& open) {
+void check_alone(Session& session, const Decl& decl, const DataCatalogue& catalogue) {
   Evaluator& evaluator = session.evaluator;
   const Settings settings;
   switch (decl.kind) {
@@ -190,7 +194,7 @@ void check_alone(Session& session, const Decl& decl, const OpenSource& open) {
       return;
     case DeclKind::dataset: {
       // Not opened: what is wrong with its files matters to those who use it.
-      read_dataset(evaluator, decl, settings, [](const SourceSpec&, source::Sink&) { return std::nullopt; });
+      read_dataset(evaluator, decl, settings, kNothing);
       return;
     }
     case DeclKind::layer:
@@ -212,14 +216,14 @@ void check_alone(Session& session, const Decl& decl, const OpenSource& open) {
       return;
     }
     case DeclKind::train:
-      check_train(evaluator, decl, settings, open);
+      check_train(evaluator, decl, settings, catalogue);
       return;
   }
 }
 
 }  // namespace
 
-std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const OpenSource& open,
+std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const DataCatalogue& catalogue,
                              const Options& options, source::Sink& sink) {
   std::vector<const Ast*> files{&file};
   for (const auto& [import, ast] : options.imports) {
@@ -231,9 +235,10 @@ std::optional<Program> check(const Ast& file, const Library& library, const grap
   Session session(library, ops, options, sink);
   for (const Ast* each : files)
     session.declare(*each, each == &file ? session.evaluator.file_globals : session.evaluator.imported_globals[each->file.index]);
+  session.evaluator.catalogue = &catalogue;
   session.evaluator.cyclic = resolve(session.evaluator, files);
   const Decl* train = the_train(file, options, session.reporter);
-  if (train && train->body) check_train(session.evaluator, *train, Settings(), open);
+  if (train && train->body) check_train(session.evaluator, *train, Settings(), catalogue);
 
   // What the train block does not use is checked as far as it can be without a use. What is not supported yet matters only
   // where it is used, and a train block of an imported file where that file is trained.
@@ -251,7 +256,8 @@ std::optional<Program> check(const Ast& file, const Library& library, const grap
       for (const auto& [index, globals] : session.evaluator.imported_globals) lend(globals, alone.evaluator.imported_globals[index]);
       alone.evaluator.cyclic = session.evaluator.cyclic;
       alone.program.updates_per_epoch = std::max<int64_t>(1, session.program.updates_per_epoch);
-      check_alone(alone, *decl, open);
+      alone.evaluator.catalogue = decl->kind == DeclKind::train ? &catalogue : &kNothing;
+      check_alone(alone, *decl, catalogue);
       for (const source::Diagnostic* diagnostic : alone_sink.all()) {
         if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);
       }

@@ -13,12 +13,18 @@ struct ExampleFields {
 };
 
 /// Fills Program::data and Program::fields. False after a report.
-bool read_dataset(Evaluator& evaluator, const syntax::Decl& decl, const Settings& settings, const OpenSource& open);
+bool read_dataset(Evaluator& evaluator, const syntax::Decl& decl, const Settings& settings, const DataCatalogue& catalogue);
+
+/// The names that entries of a dataset may use: its `let`s and vocabularies.
+Scope* dataset_scope(Evaluator& evaluator, const syntax::Decl& decl);
+/// `Corpus.vocabulary`; nothing where the dataset has no vocabulary of that name.
+std::optional<Value> vocabulary_of(Evaluator& evaluator, const syntax::Decl& decl, const std::string& name);
+/// A block of a dataset, `example`; null: there is none.
+const syntax::Item* block_of(const syntax::Decl& decl, std::string_view name);
+/// `text == "spam"` in `example`: a bool that the data's side makes.
+Tensor text_equals(Evaluator& evaluator, const std::string& field, const std::string& text, source::Range range);
 
 /// Emits the inputs and the `example` of a dataset read before into the current body.
 std::optional<ExampleFields> emit_example(Evaluator& evaluator, const syntax::Decl& decl);
-
-/// Names of source functions, for name resolution: `idx`, `take`, `csv`, …
-bool is_source_name(std::string_view name);
 
 }  // namespace dtl::sema

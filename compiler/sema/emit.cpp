@@ -238,6 +238,8 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
     case ValueKind::quantity:
     case ValueKind::dtype:
     case ValueKind::word:
+    case ValueKind::vocabulary:
+    case ValueKind::row_text:
     case ValueKind::list:
     case ValueKind::tuple:
     case ValueKind::record:

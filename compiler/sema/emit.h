@@ -29,6 +29,7 @@ struct BodyContext {
   std::optional<int32_t> seed, updates;
   std::unordered_map<int32_t, int32_t> shares;  ///< global value → each replica's share of it
   std::map<std::string, int> random_uses;       ///< by instance path
+  std::map<std::string, Tensor> derived;        ///< inputs made of texts, by name
   std::vector<source::Range> ranges;            ///< where each value comes from
   std::vector<char> named;                      ///< has a name from the source
 };

@@ -2,6 +2,7 @@
 #include "compiler/sema/evaluate.h"
 
 #include "compiler/sema/builtins.h"
+#include "compiler/sema/dataset.h"
 #include "compiler/source/check.h"
 
 namespace dtl::sema {
@@ -81,6 +82,8 @@ bool Evaluator::is_callable(const Value& value) const {
     case ValueKind::dim:
     case ValueKind::dtype:
     case ValueKind::word:
+    case ValueKind::vocabulary:
+    case ValueKind::row_text:
     case ValueKind::list:
     case ValueKind::tuple:
     case ValueKind::record:
@@ -360,6 +363,15 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
   // Whether there is a value at all is known at compile time, a tensor's too.
   if (comparison && (a.value.is(ValueKind::none) || b.value.is(ValueKind::none)))
     return Value::of_boolean((a.value.kind == b.value.kind) == (op == "=="));
+  if (comparison && (a.value.is(ValueKind::row_text) || b.value.is(ValueKind::row_text))) {
+    const Operand &field = a.value.is(ValueKind::row_text) ? a : b, &other = a.value.is(ValueKind::row_text) ? b : a;
+    if (!other.value.is(ValueKind::text)) {
+      reporter_.report(other.range, diag::setting_type, "what `" + field.value.text + "` is compared with", "a string", shown(other.value));
+      return {};
+    }
+    const Tensor equal = text_equals(*this, field.value.text, other.value.text, range);
+    return Value::of_tensor(op == "==" ? equal : emitter_.logical("logical_not", {{Value::of_tensor(equal), range}}, range, op));
+  }
   if (!tensors) {
     if (a.value.is_number() && b.value.is_number()) return fold_number(op, a, b, range);
     if (a.value.is(ValueKind::boolean) && b.value.is(ValueKind::boolean)) {
@@ -493,6 +505,7 @@ Value Evaluator::field(const Expr& expr, Scope* scope) {
     return {};
   }
   if (base.is(ValueKind::declared) && base.closure->decl->kind == DeclKind::dataset) {
+    if (auto vocabulary = vocabulary_of(*this, *base.closure->decl, expr.name)) return *vocabulary;
     for (const syntax::Item* item : base.closure->decl->body->items) {
       if (!item->names.empty() && item->names[0].text == expr.name) {
         reporter_.report(expr.range, diag::not_supported_yet, "`" + text_of(expr) + "`");

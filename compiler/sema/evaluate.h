@@ -75,6 +75,8 @@ class Evaluator {
   const syntax::Decl* member(const syntax::Decl& import, const std::string& name, source::Range range);
   Scope* file_root = nullptr;
   Scope* library_root = nullptr;
+  const DataCatalogue* catalogue = nullptr;                ///< opens the vocabularies of datasets
+  std::map<const syntax::Decl*, Scope*> dataset_scopes;  ///< made so far (dataset.h)
   std::vector<const syntax::Decl*> cyclic;  ///< declarations that use themselves: poisoned
 
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);

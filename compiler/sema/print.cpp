@@ -10,16 +10,31 @@ std::string type_of(DType dtype, const std::vector<int64_t>& shape) {
   return type.str();
 }
 
+std::string stages_text(const SourceSpec& source);
+
 std::string stage_text(const SourceStage& stage) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const auto& [name, value] : stage.strings) add(fmt::format("{} = \"{}\"", name, value));
-  for (const auto& [name, value] : stage.integers) add(name == "count" ? std::to_string(value) : fmt::format("{} = {}", name, value));
+  for (const auto& [name, value] : stage.integers) {
+    if (name != "skip_limit" || value >= 0) add(name == "count" ? std::to_string(value) : fmt::format("{} = {}", name, value));
+  }
+  for (const auto& [name, value] : stage.numbers) add(fmt::format("{} = {}", name, value));
+  for (const auto& [name, values] : stage.lists) add(fmt::format("{} = [{}]", name, fmt::join(values, ", ")));
+  if (stage.vocabulary) add(stage.vocabulary->name);
+  if (!stage.records.empty()) add(fmt::format("{} rows", stage.rows));
+  for (const SourceSpec& source : stage.sources) add(stages_text(source));
   for (const SourceStage::Field& field : stage.fields) {
     const std::string bounds = field.generator == "integers" ? fmt::format("{}, {}, ", field.low, field.high) : std::string();
     add(fmt::format("{} = {}({}[{}])", field.name, field.generator, bounds, fmt::join(field.shape, ", ")));
   }
   return stage.function + "(" + text + ")";
+}
+
+std::string stages_text(const SourceSpec& source) {
+  std::string text;
+  for (const SourceStage& stage : source.stages) text += (text.empty() ? "" : " |> ") + stage_text(stage);
+  return text;
 }
 
 bool is_constant(const Statement& statement) { return statement.kind == StatementKind::op && statement.op == "constant"; }
@@ -226,11 +241,12 @@ std::string print(const Program& program) {
   const std::string shuffle = data.shuffle < 0 ? "all" : data.shuffle == 0 ? "none" : std::to_string(data.shuffle);
   text += fmt::format("\ndata {}: batch {}, shuffle {}\n", data.name, data.batch, shuffle);
   for (const DataSplit& split : data.splits) {
-    std::string stages;
-    for (const SourceStage& stage : split.source.stages) stages += (stages.empty() ? "" : " |> ") + stage_text(stage);
-    text += fmt::format("  {}: {} examples = {}\n", split.name, split.info.examples, stages);
+    text += fmt::format("  {}: {} examples = {}\n", split.name, split.info.examples, stages_text(split.source));
   }
-  for (const FieldInfo& field : program.fields) text += fmt::format("  field {}: {}\n", field.name, type_of(field.dtype, field.shape));
+  for (const FieldInfo& field : program.fields)
+    text += fmt::format("  field {}: {}\n", field.name, field.text ? "text" : type_of(field.dtype, field.shape));
+  for (const DerivedField& derived : data.derived)
+    text += fmt::format("  field {}: {}\n", derived.field.name, type_of(derived.field.dtype, derived.field.shape));
 
   const types::Strategy& strategy = program.strategy;
   std::string axes;

@@ -101,6 +101,8 @@ struct Dataset {
   std::vector<DataSplit> splits;
   int64_t batch = 1;
   int64_t shuffle = 0;  ///< 0: none; −1: all; n: a window of n examples
+  std::vector<VocabularySpec> vocabularies;
+  std::vector<DerivedField> derived;  ///< inputs of entry bodies that are made of texts
 };
 
 /// `gradients = { … }`. One update takes the gradients of `accumulate` batches, weighted by their examples; then they are

@@ -3,6 +3,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/source_reader.h"
 #include "compiler/sema/strategy.h"
 
 namespace dtl::sema {
@@ -78,6 +79,8 @@ class Resolver {
         const std::string& name = item->names[0].text;
         if (name == "batch" || name == "shuffle") {
           visit(*item->value, scope, name == "batch" ? Words() : Words{"all", "none"});
+        } else if (name == "on_error") {
+          for (const syntax::Argument& argument : item->value->arguments) visit(*argument.value, scope, {});
         } else {
           visit_source(*item->value, scope);
         }
@@ -92,8 +95,13 @@ class Resolver {
   }
 
   static const std::vector<std::string>& dataset_entries() {
-    static const std::vector<std::string> entries = {"train", "validation", "test", "batch", "shuffle"};
+    static const std::vector<std::string> entries = {"train", "validation", "test", "batch", "shuffle", "on_error"};
     return entries;
+  }
+
+  static bool is_source(const Expr& expr) {
+    if (expr.kind == ExprKind::pipe || expr.kind == ExprKind::group) return is_source(*expr.items[0]);
+    return expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name && is_source_name(expr.items[0]->name);
   }
 
   /// What is no source is told when the dataset is read. Generators of `synthetic` are words of their place.
@@ -104,7 +112,9 @@ class Resolver {
     }
     if (expr.kind != ExprKind::call) return;
     for (const syntax::Argument& argument : expr.arguments) {
-      if (argument.value && argument.value->kind == ExprKind::record) {
+      if (argument.value && is_source(*argument.value)) {
+        visit_source(*argument.value, scope);
+      } else if (argument.value && argument.value->kind == ExprKind::record) {
         for (const syntax::Argument& field : argument.value->arguments) {
           if (!field.value || field.value->kind != ExprKind::call) continue;
           for (const syntax::Argument& inner : field.value->arguments) visit(*inner.value, scope, {});

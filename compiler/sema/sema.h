@@ -25,6 +25,6 @@ struct Options {
 /// Checks every declaration of `file` and of what it imports, and instantiates what its chosen train block needs. `library` is the standard
 /// library. Nothing if the sink has errors.
 std::optional<Program> check(const syntax::Ast& file, const std::vector<std::unique_ptr<syntax::Ast>>& library, const graph::OpTable& ops,
-                             const OpenSource& open, const Options& options, source::Sink& sink);
+                             const DataCatalogue& catalogue, const Options& options, source::Sink& sink);
 
 }  // namespace dtl::sema

@@ -19,11 +19,11 @@ const std::vector<std::string>& later_train_fields() {
   return fields;
 }
 const std::vector<std::string>& dataset_fields() {
-  static const std::vector<std::string> fields = {"train", "validation", "test", "batch", "shuffle", "example"};
+  static const std::vector<std::string> fields = {"train", "validation", "test", "batch", "shuffle", "on_error", "example"};
   return fields;
 }
 const std::vector<std::string>& later_dataset_fields() {
-  static const std::vector<std::string> fields = {"augment", "prefetch", "cache", "vocabulary"};
+  static const std::vector<std::string> fields = {"augment", "prefetch", "cache"};
   return fields;
 }
 

@@ -37,14 +37,14 @@ Range head_of(const Decl& train) {
 
 class TrainReader {
  public:
-  TrainReader(Evaluator& evaluator, const Decl& train, const Settings& settings, const OpenSource& open)
+  TrainReader(Evaluator& evaluator, const Decl& train, const Settings& settings, const DataCatalogue& catalogue)
       : evaluator_(evaluator),
         emitter_(evaluator.emitter()),
         reporter_(evaluator.reporter()),
         program_(evaluator.program()),
         train_(train),
         settings_(settings),
-        open_(open),
+        catalogue_(catalogue),
         scope_(evaluator.scopes().inside(evaluator.file_root)) {}
 
   void run() {
@@ -61,7 +61,7 @@ class TrainReader {
     }
     read_gradients(evaluator_, settings_, train_, scope_);
     read_evaluate_every(evaluator_, settings_, train_, scope_);
-    const bool readable = data && read_dataset(evaluator_, *data, settings_, open_);
+    const bool readable = data && read_dataset(evaluator_, *data, settings_, catalogue_);
     if (readable) count_updates();
     read_numbers();
     const Value optimizer = read_optimizer();
@@ -433,7 +433,7 @@ class TrainReader {
   Program& program_;
   const Decl& train_;
   const Settings& settings_;
-  const OpenSource& open_;
+  const DataCatalogue& catalogue_;
   Scope* scope_;
   const Item* step_ = nullptr;
 };
@@ -577,8 +577,8 @@ Value report(BuiltinCall& call) {
   return Value::unit_value();
 }
 
-void check_train(Evaluator& evaluator, const Decl& train, const Settings& settings, const OpenSource& open) {
-  TrainReader(evaluator, train, settings, open).run();
+void check_train(Evaluator& evaluator, const Decl& train, const Settings& settings, const DataCatalogue& catalogue) {
+  TrainReader(evaluator, train, settings, catalogue).run();
 }
 
 }  // namespace dtl::sema

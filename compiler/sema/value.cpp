@@ -101,6 +101,10 @@ std::string describe(const Value& value) {
       return fmt::format("the dimension `{}`", value.dim.str());
     case ValueKind::dtype:
       return fmt::format("the element type `{}`", name_of(value.dtype));
+    case ValueKind::vocabulary:
+      return fmt::format("the vocabulary `{}`", value.text);
+    case ValueKind::row_text:
+      return fmt::format("the text `{}`", value.text);
     case ValueKind::word:
       return fmt::format("the word `{}`", value.text);
     case ValueKind::list:

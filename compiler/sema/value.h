@@ -57,7 +57,9 @@ enum class ValueKind : uint8_t {
   pending,            ///< an initialiser that waits for its shape
   optimizer,          ///< an optimizer with its hyperparameters
   strategy,
-  update,  ///< how the weights agree: `text` = periodic, asynchronous, …
+  vocabulary,  ///< of a dataset: `text` = its name, `integer` = its size
+  row_text,    ///< a field of texts in `example`: `text` = its name
+  update,      ///< how the weights agree: `text` = periodic, asynchronous, …
 };
 
 /// What can be called or instantiated: a declaration or lambda, with the names it was given.
@@ -83,6 +85,7 @@ struct Value {
   std::shared_ptr<const std::vector<std::string>> names;  ///< of a record
   std::shared_ptr<const Closure> closure;
   std::shared_ptr<const types::Strategy> strategy;
+  std::shared_ptr<const VocabularySpec> vocabulary;
   source::Range origin;  ///< where it was written: the file, `--set`, or a default
 
   bool ok() const { return kind != ValueKind::error; }

@@ -1,6 +1,9 @@
 // Fields of examples, and parts of a source.
 #include "runtime/data/source.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cassert>
 
 #include "runtime/plan/fault.h"
@@ -10,11 +13,13 @@ namespace {
 
 class Part : public Source {
  public:
-  Part(std::shared_ptr<Source> source, int64_t begin, int64_t count) : source_(std::move(source)), begin_(begin), count_(count) {}
+  Part(std::shared_ptr<const Source> source, int64_t begin, int64_t count) : source_(std::move(source)), begin_(begin), count_(count) {}
 
   int64_t examples() const override { return count_; }
   const std::vector<Field>& fields() const override { return source_->fields(); }
   void finish() const override { source_->finish(); }
+  std::string_view text(size_t field, int64_t row) const override { return source_->text(field, row + begin_); }
+  std::string place(int64_t row) const override { return source_->place(row + begin_); }
 
   void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
     if (begin_ == 0) return source_->gather(field, rows, to);
@@ -31,7 +36,7 @@ class Part : public Source {
   }
 
  private:
-  std::shared_ptr<Source> source_;
+  std::shared_ptr<const Source> source_;
   int64_t begin_, count_;
 };
 
@@ -48,12 +53,19 @@ int64_t Field::elements() const {
   return n;
 }
 
-std::shared_ptr<Source> take(std::shared_ptr<Source> source, int64_t count) {
+std::string_view Source::text(size_t /*field*/, int64_t /*row*/) const {
+  assert(false && "a source without texts");
+  return {};
+}
+
+std::string Source::place(int64_t row) const { return fmt::format("example {}", row); }
+
+std::shared_ptr<const Source> take(std::shared_ptr<const Source> source, int64_t count) {
   check_count(*source, count, "take");
   return std::make_shared<Part>(std::move(source), 0, count);
 }
 
-std::shared_ptr<Source> skip(std::shared_ptr<Source> source, int64_t count) {
+std::shared_ptr<const Source> skip(std::shared_ptr<const Source> source, int64_t count) {
   check_count(*source, count, "skip");
   const int64_t rest = source->examples() - count;
   return std::make_shared<Part>(std::move(source), count, rest);

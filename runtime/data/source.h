@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/plan/dtype.h"
@@ -21,6 +22,7 @@ struct Field {
   std::string name;  ///< empty where the source names none (idx)
   DType dtype;
   std::vector<int64_t> shape;  ///< of one example
+  bool text = false;           ///< UTF-8 of any length, without dtype and shape: read by `text`, never gathered
 
   int64_t elements() const;
   int64_t bytes() const { return elements() * size_of(dtype); }
@@ -37,6 +39,10 @@ class Source {
   virtual void finish() const {}
   /// Writes field `field` of the examples `rows`, one after another, to `to`. Callable from any thread; allocates nothing.
   virtual void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const = 0;
+  /// The text of a field of texts. Valid as long as the source is.
+  virtual std::string_view text(size_t field, int64_t row) const;
+  /// Where row `row` was read, for messages: `messages.csv`, row 17.
+  virtual std::string place(int64_t row) const;
 };
 
 /// One batch on its way to the executor: which rows of which source.
@@ -46,7 +52,7 @@ struct Batch {
 };
 
 /// The examples [begin, begin + count) of another source: `take`, `skip`.
-std::shared_ptr<Source> take(std::shared_ptr<Source> source, int64_t count);  ///< Fault 5109 if there are fewer
-std::shared_ptr<Source> skip(std::shared_ptr<Source> source, int64_t count);  ///< Fault 5109 if there are fewer
+std::shared_ptr<const Source> take(std::shared_ptr<const Source> source, int64_t count);  ///< Fault 5109 if there are fewer
+std::shared_ptr<const Source> skip(std::shared_ptr<const Source> source, int64_t count);  ///< Fault 5109 if there are fewer
 
 }  // namespace dtl::data

@@ -20,7 +20,7 @@ namespace dtl::train {
 
 struct Split {
   std::string name;  ///< `train`; `validation`, and what is watched, is evaluated while training, all others at the end
-  std::shared_ptr<data::Source> source;
+  std::shared_ptr<const data::Source> source;
 };
 
 struct Job {

@@ -36,7 +36,7 @@ Trained trained(const std::string& strategy, const std::string& precision, int64
   plan::Executable executable{std::move(*plan), {}};
   executable.kernels = jit.compile(executable.plan.kernels);
   train::Executor executor(executable, train::topology_of(executable.plan, 1));
-  const std::shared_ptr<data::Source> source = compilation.source(compilation.program->data.splits.at(0).source);
+  const std::shared_ptr<const data::Source> source = compilation.source(compilation.program->data.splits.at(0).source);
   executor.set_scalar(executor.find_state("seed", plan::StateRole::seed), 42);
   executor.run(executor.find("init"));
 

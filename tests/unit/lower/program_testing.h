@@ -58,7 +58,7 @@ inline Checked check(const std::string& text, int64_t devices = 4, Library& shar
   Checked result;
   auto ast = syntax::parse(shared.sources, id, sink);
   if (ast && !sink.has_errors()) {
-    const sema::OpenSource open = [](const sema::SourceSpec& spec, source::Sink&) {
+    const auto open = [](const sema::SourceSpec& spec, source::Sink&) {
       sema::SplitInfo info;
       for (const sema::SourceStage& stage : spec.stages) {
         if (stage.function == "synthetic") info.examples = stage.integers.at("examples");
@@ -70,7 +70,7 @@ inline Checked check(const std::string& text, int64_t devices = 4, Library& shar
     };
     sema::Options options;
     options.devices = devices;
-    result.program = sema::check(*ast, shared.asts, ops::table(), open, options, sink);
+    result.program = sema::check(*ast, shared.asts, ops::table(), {open, {}}, options, sink);
   }
   for (const source::Diagnostic* diagnostic : sink.all()) result.diagnostics += source::render(*diagnostic, shared.sources, false) + "\n";
   if (ast) shared.programs.push_back(std::move(ast));

@@ -141,7 +141,7 @@ class Recorder : public report::Progress {
   }
 };
 
-Job job_of(std::shared_ptr<data::Source> train_data) {
+Job job_of(std::shared_ptr<const data::Source> train_data) {
   Job job;
   job.splits = {{"train", std::move(train_data)}};
   job.fields = {"label", "x"};

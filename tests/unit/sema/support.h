@@ -83,7 +83,7 @@ inline std::unique_ptr<Checked> check(const std::string& text, const Setup& setu
   if (!c.sink.has_errors()) {
     options.spoken_in = sema::make_effective(*c.ast, {}, c.library, c.sources, *c.fragments, overrides, c.sink).spoken_in;
   }
-  c.program = sema::check(*c.ast, c.library, ops::table(), open_fake, options, c.sink);
+  c.program = sema::check(*c.ast, c.library, ops::table(), {open_fake, [](const sema::VocabularySpec&, source::Sink&) { return 100; }}, options, c.sink);
   CHECK(c.program.has_value() == !c.sink.has_errors());
   return checked;
 }

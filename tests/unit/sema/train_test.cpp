@@ -148,7 +148,7 @@ TEST_CASE("datasets") {
   CHECK(with(source + "validaton = synthetic(10, fields = { x = normal([4]) })\n batch = 2")->symbols() == "unknown_setting");
   CHECK(with(source + "test = synthetic(10, fields = { z = normal([4]) })\n batch = 2")->symbols() == "splits_differ");
   CHECK(with("train = 3\n batch = 2")->symbols() == "not_a_source");
-  CHECK(with("train = csv(\"a.csv\")\n batch = 2")->symbols() == "not_supported_yet");
+  CHECK(with("train = parquet(\"a.parquet\")\n batch = 2")->symbols() == "not_supported_yet");
   CHECK(with("train = synthetic(10, fields = { x = norml([4]) })\n batch = 2")->symbols() == "not_a_generator");
   CHECK(with("train = take(3)\n batch = 2")->symbols() == "misplaced");
   CHECK(with(source + "batch = 2\n example (z: f32[4]) {\n x = z\n }")->symbols() == "no_such_field");

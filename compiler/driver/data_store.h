@@ -1,0 +1,67 @@
+// The data of one program: sources and vocabularies opened for sema, each once, and kept for training.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/driver/options.h"
+#include "compiler/sema/data_catalogue.h"
+#include "compiler/source/diagnostic.h"
+#include "runtime/data/idx.h"
+#include "runtime/data/table.h"
+#include "runtime/data/vocabulary.h"
+#include "runtime/plan/fault.h"
+
+namespace dtl::driver {
+
+class DataStore {
+ public:
+  DataStore(const Options& options, data::Decoding decoding);
+
+  // For sema: faults become diagnostics at the stage that is to blame, the same fault of the same file once.
+  std::optional<sema::SplitInfo> open(const sema::SourceSpec& spec, source::Sink& into);
+  std::optional<int64_t> vocabulary(const sema::VocabularySpec& spec, source::Sink& into);
+
+  /// What was opened; null where it was not.
+  std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec) const;
+  /// The same with the fields that `example` makes of texts; `names` are those of its fields. Faults of reading it.
+  std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
+                                             const std::vector<sema::DerivedField>& derived);
+  /// Waits until all that was opened is read; false after reports.
+  bool finish(source::Sink& into);
+
+  /// Vocabularies in use, by name (`Corpus.vocabulary`): what a checkpoint keeps, by `Vocabulary::to_text`.
+  const std::map<std::string, std::shared_ptr<const data::Vocabulary>>& vocabularies() const { return vocabularies_; }
+  /// A vocabulary of a checkpoint is used in place of the one that the data would give. Before sema asks for it.
+  void use_vocabulary(const std::string& name, std::shared_ptr<const data::Vocabulary> vocabulary) { saved_[name] = std::move(vocabulary); }
+
+ private:
+  using Shared = std::shared_ptr<const data::Source>;
+  Shared open_stages(const sema::SourceSpec& spec, size_t count, source::Sink& into);
+  Shared open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into);
+  std::shared_ptr<const data::Vocabulary> find_vocabulary(const sema::VocabularySpec& spec);
+  std::string path_of(const std::string& file) const;
+  /// The key of the first `count` stages; with `contents`, it changes with the files.
+  std::string key_of(const sema::SourceSpec& spec, size_t count, bool contents) const;
+  void report(source::Sink& into, source::Range range, const Fault& fault);
+
+  const Options* options_;
+  data::Cache cache_;
+  data::IdxFiles files_;
+  struct Opened {
+    source::Range range;
+    Shared source;
+  };
+  std::map<std::string, Opened> opened_;
+  std::map<std::string, std::shared_ptr<const data::Vocabulary>> vocabularies_, saved_;
+  std::set<std::string> told_;
+};
+
+/// The folder of kernels and decoded data; empty: none.
+std::string cache_directory(const Options& options);
+
+}  // namespace dtl::driver
