@@ -199,9 +199,18 @@ TEST_CASE("steps of several batches allocate nothing once they have run") {
       std::memset(to, 0, rows.size() * static_cast<size_t>(fields_[field].bytes()));
     }
 
-   private:
-    std::vector<data::Field> fields_ = {{"x", DType::f64, {6}}, {"label", DType::i64, {}}};
+    std::vector<data::Field> fields_;
   } source;
+  // As the plan has them: in which order, and of which element types.
+  for (const plan::Entry& entry : runner.plan().entries) {
+    if (entry.name != "train_step") continue;
+    for (const plan::InputField& input : entry.inputs) {
+      const plan::Buffer& buffer = runner.plan().buffers[static_cast<size_t>(input.buffer)];
+      source.fields_.push_back({input.name, buffer.dtype, {}});
+      for (size_t d = 1; d < buffer.dims.size(); ++d) source.fields_.back().shape.push_back(buffer.dims[d].scale);
+    }
+  }
+  REQUIRE(source.fields_.size() == 2);
   train::Executor& executor = runner.executor();
   const std::vector<int64_t> rows(24, 0);
   const std::vector<int> fields = {0, 1};
