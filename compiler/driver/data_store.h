@@ -31,6 +31,9 @@ class DataStore {
   /// The same with the fields that `example` makes of texts; `names` are those of its fields. Faults of reading it.
   std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
                                              const std::vector<sema::DerivedField>& derived);
+  /// Whether all numbers of fields that are used as indices are some; false after a report at `range`.
+  bool check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
+                    source::Range range, source::Sink& into);
   /// Waits until all that was opened is read; false after reports.
   bool finish(source::Sink& into);
 

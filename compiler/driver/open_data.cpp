@@ -11,6 +11,7 @@
 #include "runtime/data/combine.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/lookup.h"
+#include "runtime/data/npy.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/text.h"
 
@@ -210,6 +211,12 @@ Shared DataStore::open_stage(const sema::SourceSpec& spec, size_t index, Shared 
       into.report(stage.range, diag::rows_skipped, stage.strings.at("file"), table->notes().skipped, table->notes().first_skipped);
     return table;
   }
+  if (name == "npy" || name == "npz") {
+    const std::string path = path_of(stage.strings.at("file"));
+    const auto finite = stage.integers.find("finite");
+    const bool checked = finite == stage.integers.end() || finite->second != 0;
+    return name == "npy" ? data::read_npy(path, checked) : data::read_npz(path, checked, cache_);
+  }
   if (name == "text") {
     const auto begin = stage.numbers.find("begin"), end = stage.numbers.find("end");
     const bool part = begin != stage.numbers.end();
@@ -307,6 +314,23 @@ Shared DataStore::source(const sema::SourceSpec& spec, const std::vector<std::st
     fields.push_back(std::move(made));
   }
   return data::with_derived(std::move(source), names, fields, cache_, key_of(spec, spec.stages.size(), true));
+}
+
+bool DataStore::check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
+                             source::Range range, source::Sink& into) {
+  try {
+    for (const sema::IndexCheck& check : checks) {
+      size_t i = 0;
+      const std::vector<data::Field>& fields = source.fields();
+      while (i < fields.size() && (fields[i].name.empty() && i < names.size() ? names[i] : fields[i].name) != check.field) ++i;
+      DTL_CHECK(i < fields.size(), "a check of the field `{}`, which there is not", check.field);
+      data::check_range(source, i, check.field, check.size);
+    }
+    return true;
+  } catch (const Fault& fault) {
+    report(into, range, fault);
+    return false;
+  }
 }
 
 bool DataStore::finish(source::Sink& into) {

@@ -115,6 +115,11 @@ bool Compilation::finish_data(bool contents) {
     sink.report(split.source.stages.back().range, diag::not_enough_data, split.name);
     good = false;
   }
+  if (!good || !contents) return good;
+  std::vector<std::string> names;
+  for (const sema::FieldInfo& field : program->fields) names.push_back(field.name);
+  for (const sema::DataSplit& split : program->data.splits)
+    good &= data.check_ranges(*source(split.source), names, program->data.checks, split.source.stages[0].range, sink);
   return good;
 }
 

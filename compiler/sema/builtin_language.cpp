@@ -198,6 +198,8 @@ constexpr Builtin kRows[] = {
     {"idx", "images labels", run_source, ""},
     {"synthetic", "examples fields seed?", run_source, ""},
     {"csv", "file header? delimiter? missing? fill? finite?", run_source, ""},
+    {"npy", "file finite?", run_source, ""},
+    {"npz", "file finite?", run_source, ""},
     {"text", "file range?", run_source, ""},
     {"records", "rows", run_source, ""},
     {"zip", "sources", run_source, ""},
@@ -208,6 +210,7 @@ constexpr Builtin kRows[] = {
     {"characters", "of column? keep?", run_source, ""},
     {"words", "of column? keep?", run_source, ""},
     {"encode", "text vocabulary length?", encode, ""},
+    {"checked_index", "index size", checked_index, ""},
     {"take", "source n", run_source, ""},
     {"skip", "source n", run_source, ""},
 };

@@ -51,5 +51,7 @@ Value minimize(BuiltinCall& call);
 Value report(BuiltinCall& call);
 /// `encode` in `example` (example.cpp).
 Value encode(BuiltinCall& call);
+/// `checked_index(label, classes)`: `label`, and where it is a field of the data, its numbers are looked at before training.
+Value checked_index(BuiltinCall& call);
 
 }  // namespace dtl::sema

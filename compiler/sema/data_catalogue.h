@@ -96,6 +96,13 @@ struct DerivedField {
   std::string equals;
 };
 
+/// Numbers of a field are used as indices of something of `size`.
+struct IndexCheck {
+  std::string field;
+  int64_t size = 0;
+  source::Range range;
+};
+
 /// Opens data on behalf of sema. Each reports 5xxx diagnostics itself (at the stage's range) and returns nothing on failure.
 struct DataCatalogue {
   std::function<std::optional<SplitInfo>(const SourceSpec&, source::Sink&)> open;

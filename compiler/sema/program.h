@@ -102,6 +102,7 @@ struct Dataset {
   int64_t batch = 1;
   int64_t shuffle = 0;  ///< 0: none; −1: all; n: a window of n examples
   std::vector<VocabularySpec> vocabularies;
+  std::vector<IndexCheck> checks;     ///< each field once, with the smallest size
   std::vector<DerivedField> derived;  ///< inputs of entry bodies that are made of texts
 };
 

@@ -25,6 +25,8 @@ constexpr SourceFunction kFunctions[] = {
     {"idx", Position::first, "images labels"},
     {"synthetic", Position::first, "examples fields seed?"},
     {"csv", Position::first, "file header? delimiter? missing? fill? finite?"},
+    {"npy", Position::first, "file finite?"},
+    {"npz", Position::first, "file finite?"},
     {"text", Position::first, "file range?"},
     {"records", Position::first, "rows"},
     {"concat", Position::first, "sources..."},
@@ -201,6 +203,8 @@ class SourceReader {
       if (slots[5]) good &= values_.boolean(*slots[5], "finite", stage);
       return good;
     }
+    if (name == "npy" || name == "npz")
+      return values_.text(*slots[0], "file", stage) & (!slots[1] || values_.boolean(*slots[1], "finite", stage));
     if (name == "text") return values_.text(*slots[0], "file", stage) & (!slots[1] || values_.range(*slots[1], stage));
     if (name == "records") return values_.records(*slots[0], stage);
     if (name == "shuffle") return seed(slots[0]);

@@ -41,6 +41,7 @@ class Chosen : public Source {
   }
   std::string_view text(size_t field, int64_t row) const override { return source_->text(field, rows_[static_cast<size_t>(row)]); }
   std::string place(int64_t row) const override { return source_->place(rows_[static_cast<size_t>(row)]); }
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override { return source_->bounds(field); }
 
  private:
   Shared source_;
@@ -116,6 +117,9 @@ class Zip : public Source {
   }
   std::string_view text(size_t field, int64_t row) const override { return sources_[from_[field].first]->text(from_[field].second, row); }
   std::string place(int64_t row) const override { return sources_[0]->place(row); }
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override {
+    return sources_[from_[field].first]->bounds(from_[field].second);
+  }
 
  private:
   std::vector<Shared> sources_;
@@ -149,6 +153,7 @@ class Windows : public Source {
     }
   }
   std::string place(int64_t row) const override { return "the window from " + source_->place(row * stride_); }
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override { return source_->bounds(field); }
 
  private:
   Shared source_;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cassert>
+#include <numeric>
 
 #include "runtime/plan/fault.h"
 
@@ -20,6 +21,7 @@ class Part : public Source {
   void finish() const override { source_->finish(); }
   std::string_view text(size_t field, int64_t row) const override { return source_->text(field, row + begin_); }
   std::string place(int64_t row) const override { return source_->place(row + begin_); }
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override { return source_->bounds(field); }
 
   void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
     if (begin_ == 0) return source_->gather(field, rows, to);
@@ -56,6 +58,53 @@ int64_t Field::elements() const {
 std::string_view Source::text(size_t /*field*/, int64_t /*row*/) const {
   assert(false && "a source without texts");
   return {};
+}
+
+namespace {
+
+template <class T>
+void check_elements(const Source& source, size_t field, const std::string& name, int64_t size) {
+  const int64_t elements = source.fields()[field].elements();
+  if (elements == 0) return;
+  // Pieces of about a quarter of a megabyte.
+  const int64_t piece = std::max<int64_t>(1, (1 << 18) / (elements * static_cast<int64_t>(sizeof(T))));
+  std::vector<int64_t> rows;
+  std::vector<T> values;
+  for (int64_t begin = 0; begin < source.examples(); begin += piece) {
+    const int64_t n = std::min(piece, source.examples() - begin);
+    rows.resize(static_cast<size_t>(n));
+    std::iota(rows.begin(), rows.end(), begin);
+    values.resize(static_cast<size_t>(n * elements));
+    source.gather(field, rows, reinterpret_cast<std::byte*>(values.data()));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto value = static_cast<int64_t>(values[i]);
+      if (value >= 0 && value < size) continue;
+      throw Fault(5019, {source.place(begin + static_cast<int64_t>(i) / elements), name, std::to_string(value), std::to_string(size - 1)});
+    }
+  }
+}
+
+}  // namespace
+
+void check_range(const Source& source, size_t field, const std::string& name, int64_t size) {
+  const auto known = source.bounds(field);
+  if (known && known->first >= 0 && known->second < size) return;
+  switch (source.fields()[field].dtype) {
+    case DType::i64:
+      return check_elements<int64_t>(source, field, name, size);
+    case DType::i32:
+      return check_elements<int32_t>(source, field, name, size);
+    case DType::i8:
+      return check_elements<int8_t>(source, field, name, size);
+    case DType::u8:
+      return check_elements<uint8_t>(source, field, name, size);
+    case DType::f64:
+    case DType::f32:
+    case DType::bf16:
+    case DType::f16:
+    case DType::boolean:
+      return;
+  }
 }
 
 std::string Source::place(int64_t row) const { return fmt::format("example {}", row); }

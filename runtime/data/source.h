@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,9 +42,14 @@ class Source {
   virtual void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const = 0;
   /// The text of a field of texts. Valid as long as the source is.
   virtual std::string_view text(size_t field, int64_t row) const;
+  /// Between what the numbers of a field lie, where that is known without reading them.
+  virtual std::optional<std::pair<int64_t, int64_t>> bounds(size_t /*field*/) const { return std::nullopt; }
   /// Where row `row` was read, for messages: `messages.csv`, row 17.
   virtual std::string place(int64_t row) const;
 };
+
+/// Fault 5019 where a number of a field of integers is not in [0, size). `name` is the field's in the program.
+void check_range(const Source& source, size_t field, const std::string& name, int64_t size);
 
 /// One batch on its way to the executor: which rows of which source.
 struct Batch {

@@ -39,6 +39,11 @@ class Synthetic : public Source {
   int64_t examples() const override { return examples_; }
   const std::vector<Field>& fields() const override { return fields_; }
 
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override {
+    const Stream& stream = streams_[field];
+    if (stream.generator != Generator::integers) return std::nullopt;
+    return std::pair(stream.low, stream.low + static_cast<int64_t>(stream.range) - 1);
+  }
   void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
     const Stream& stream = streams_[field];
     const int64_t elements = fields_[field].elements(), blocks = (elements + 3) / 4;
