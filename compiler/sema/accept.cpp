@@ -110,15 +110,52 @@ bool Evaluator::unify(const TensorType& actual, const TypeExpr& type, CallTypes&
     if (dims[i].ellipsis || !dims[i].value) continue;
     const Dim& dim = actual.dims[i > dots_at ? i - 1 + skipped : i];
     bool fresh = false;
-    const auto declared = declared_dim(*dims[i].value, types, &fresh);
-    if (declared && *declared != dim) return false;
+    const Expr& written_dim = *dims[i].value;
+    const auto declared = declared_dim(written_dim, types, &fresh);
+    if (declared && *declared != dim) return no_solution(written_dim, dim);
     if (declared) continue;
-    if (!fresh || dims[i].value->kind != ExprKind::name) return false;
-    const std::string& symbol = dims[i].value->name;
-    types.dims[symbol] = {dim, from};
-    if (!types.scope->find_here(symbol)) types.scope->bind(symbol, Value::of_dim(dim).at(dims[i].value->range), dims[i].value->range);
+    if (!fresh || !solve(written_dim, dim, types, from)) return fresh && no_solution(written_dim, dim);
   }
   return true;
+}
+
+/// Says so where the dimension is written as more than a name or number.
+bool Evaluator::no_solution(const Expr& expr, const Dim& dim) {
+  if (expr.kind == ExprKind::binary) unsolved_ = fmt::format("{} is not `{}`", dim.str(), text_of(expr));
+  return false;
+}
+
+/// Finds the one name in `expr` that is not bound yet, so that `expr` is `dim`: each operator is undone, exactly or not at all.
+bool Evaluator::solve(const Expr& expr, const Dim& dim, CallTypes& types, const std::string& from) {
+  if (expr.kind == ExprKind::group) return solve(*expr.items[0], dim, types, from);
+  if (expr.kind == ExprKind::name) {
+    if (const auto known = types.dims.find(expr.name); known != types.dims.end()) return known->second.dim == dim;
+    if (dim.constant().value_or(0) < 0) return false;
+    types.dims[expr.name] = {dim, from};
+    if (!types.scope->find_here(expr.name)) types.scope->bind(expr.name, Value::of_dim(dim).at(expr.range), expr.range);
+    return true;
+  }
+  if (expr.kind != ExprKind::binary) return false;
+  bool left_open = false, right_open = false;
+  const Expr &left = *expr.items[0], &right = *expr.items[1];
+  const auto a = declared_dim(left, types, &left_open), b = declared_dim(right, types, &right_open);
+  if (!a && !b && left_open && right_open) {
+    reporter_.report(expr.range, diag::dimension_not_determined, text_of(expr))
+        .help("an earlier dimension or parameter that is one of the names alone fixes it");
+    return false;
+  }
+  if (a) {
+    if (expr.op == "+") return solve(right, dim - *a, types, from);
+    if (expr.op == "-") return solve(right, *a - dim, types, from);
+    const auto other = expr.op == "*" ? dim.divided_by(*a) : expr.op == "/" ? a->divided_by(dim) : std::nullopt;
+    return other && solve(right, *other, types, from);
+  }
+  if (!b) return false;
+  if (expr.op == "+") return solve(left, dim - *b, types, from);
+  if (expr.op == "-") return solve(left, dim + *b, types, from);
+  if (expr.op == "/") return solve(left, dim * *b, types, from);
+  const auto other = expr.op == "*" ? dim.divided_by(*b) : std::nullopt;
+  return other && solve(left, *other, types, from);
 }
 
 void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTypes& types, const std::string& what, Range range) {
@@ -137,6 +174,7 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
     }
   }
   if (!known.empty()) reported.note({}, known);
+  if (!unsolved_.empty()) reported.note({}, std::exchange(unsolved_, {}));
   // Elsewhere functions are named by strings.
   if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || globals(range).find(value.text)))
     reported.help(fmt::format("write `{}`, without quotes", value.text));
@@ -182,6 +220,7 @@ bool Evaluator::accept_tensor(Value& value, const TypeExpr& type, CallTypes& typ
   // Unification may bind names before it fails; what was bound then must not colour the report.
   CallTypes before = types;
   const int errors = reporter_.errors();
+  unsolved_.clear();
   if (unify(emitter_.type(used), type, types, what)) return true;
   types = std::move(before);
   if (reporter_.errors() == errors) mismatch(value, type, types, what, range);

@@ -1,6 +1,8 @@
 // Built-in functions of tensors: how each name's arguments become operands and attributes of an op.
+#include "compiler/ops/array.h"
 #include "compiler/sema/builtin_rows.h"
 #include "compiler/source/check.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::sema {
 namespace {
@@ -105,23 +107,52 @@ bool all_numbers(const BuiltinCall& call) {
                      [](const auto& o) { return o && (o->value.is(ValueKind::integer) || o->value.is(ValueKind::number)); });
 }
 
+/// Integers known at compile time stay integers, exactly.
+Value fold_integers(const BuiltinCall& call) {
+  const std::string_view op = call.builtin.op;
+  const int64_t a = call.arguments[0]->value.integer, b = call.arguments.size() > 1 ? call.arguments[1]->value.integer : 0;
+  int64_t result = 0;
+  bool overflow = false;
+  if (op == "negate" || (op == "abs" && a < 0)) {
+    overflow = __builtin_sub_overflow(int64_t{0}, a, &result);
+  } else if (op == "abs") {
+    result = a;
+  } else if (op == "sign") {
+    result = a > 0 ? 1 : a < 0 ? -1 : 0;
+  } else if (op == "maximum" || op == "minimum") {
+    result = op == "maximum" ? std::max(a, b) : std::min(a, b);
+  } else if (b == 0) {
+    call.evaluator.reporter().report(call.range, diag::division_by_zero, std::string(call.builtin.name));
+    return {};
+  } else if (b == -1) {
+    overflow = op == "floor_div" && __builtin_sub_overflow(int64_t{0}, a, &result);
+  } else {
+    const int64_t rest = a % b, below = rest != 0 && (rest < 0) != (b < 0) ? 1 : 0;
+    result = op == "floor_div" ? a / b - below : rest + below * b;
+  }
+  if (!overflow) return Value::of_integer(result);
+  call.evaluator.reporter().report(
+      call.range, diag::integer_overflow,
+      b == 0 ? fmt::format("{}({})", call.builtin.name, a) : fmt::format("{}({}, {})", call.builtin.name, a, b));
+  return {};
+}
+
 /// The op's own meaning over numbers known at compile time.
 Value fold(const BuiltinCall& call, bool keeps_integers) {
   const graph::OpTable& ops = call.evaluator.emitter().ops();
   const auto id = ops.find(call.builtin.op);
   DTL_CHECK(id, "sema uses the op `{}`, which the table lacks", call.builtin.op);
   bool whole = keeps_integers;
+  for (const auto& operand : call.arguments) whole &= operand->value.is(ValueKind::integer);
+  if (whole) return fold_integers(call);
   std::vector<graph::Array> arrays;
-  for (const auto& operand : call.arguments) {
-    whole &= operand->value.is(ValueKind::integer);
-    arrays.push_back({DType::f64, {}, {operand->value.as_number()}});
-  }
+  for (const auto& operand : call.arguments) arrays.push_back({DType::f64, {}, {operand->value.as_number()}});
   const types::TensorType type{DType::f64, {}};
   const std::vector<int64_t> shape, offset;
   const std::map<std::string, int64_t> no_dims;
   const graph::EvaluateContext context{std::span(&type, 1), std::span(&shape, 1), std::span(&offset, 1), no_dims};
   const double result = ops[*id].evaluate->local(context, {}, arrays)[0].data[0];
-  return whole && std::isfinite(result) ? Value::of_integer(static_cast<int64_t>(result)) : Value::of_number(result);
+  return call.builtin.op == "is_nan" ? Value::of_boolean(result != 0) : Value::of_number(result);
 }
 
 // ---- rows
@@ -133,8 +164,7 @@ Value run_unary(BuiltinCall& call) {
 }
 
 Value run_binary(BuiltinCall& call) {
-  if (all_numbers(call) && !(call.builtin.op == "mod" && at(call, 1).value.as_number() == 0))
-    return fold(call, call.builtin.op != "divide" && call.builtin.op != "power");
+  if (all_numbers(call)) return fold(call, call.builtin.op != "divide" && call.builtin.op != "power");
   return Value::of_tensor(call.evaluator.emitter().binary(call.builtin.op, at(call, 0), at(call, 1), call.range, call.builtin.name));
 }
 
@@ -150,14 +180,27 @@ Value run_select(BuiltinCall& call) {
   return Value::of_tensor(call.evaluator.emitter().select(at(call, 0), at(call, 1), at(call, 2), call.range));
 }
 
+/// Numbers known at compile time stay known: they become what a tensor's elements would, and stay weak.
+Value cast_known(const Value& x, DType to) {
+  const bool truth = x.is(ValueKind::boolean);
+  const double number = truth ? (x.boolean ? 1 : 0) : x.as_number();
+  if (to == DType::boolean) return Value::of_boolean(number != 0);
+  if (to == DType::f32) return Value::of_number(static_cast<double>(static_cast<float>(number)));
+  if (is_float(to)) return Value::of_number(plan::narrowed(to, number));
+  if (x.is(ValueKind::number)) {
+    // The bounds of i64 as floats are one too high: 2⁶³ itself saturates.
+    if (number >= 0x1p63) return Value::of_integer(ops::highest(to));
+    return Value::of_integer(static_cast<int64_t>(ops::cast_value(DType::f64, to, number)));
+  }
+  const int64_t whole = truth ? (x.boolean ? 1 : 0) : x.integer;
+  return Value::of_integer(to == DType::i64 ? whole : static_cast<int64_t>(ops::wrapped(to, whole)));
+}
+
 Value run_cast(BuiltinCall& call) {
   const auto to = dtype(call, 1, DType::f32);
   if (!to) return {};
   const Value& x = at(call, 0).value;
-  // Known numbers stay known: the type only rounds them.
-  if (x.is(ValueKind::boolean)) return is_float(*to) ? Value::of_number(x.boolean ? 1 : 0) : Value::of_integer(x.boolean ? 1 : 0);
-  if (x.is(ValueKind::integer) || x.is(ValueKind::number))
-    return is_float(*to) ? Value::of_number(x.as_number()) : Value::of_integer(static_cast<int64_t>(x.as_number()));
+  if (x.is(ValueKind::boolean) || x.is(ValueKind::integer) || x.is(ValueKind::number)) return cast_known(x, *to);
   if (x.is(ValueKind::dim)) return Value::of_tensor(call.evaluator.emitter().size(x.dim, *to, call.range));
   return Value::of_tensor(call.evaluator.emitter().cast(tensor(call, 0), *to, call.range));
 }

@@ -2,6 +2,7 @@
 #include "compiler/sema/emit.h"
 
 #include "compiler/source/check.h"
+#include "runtime/plan/half.h"
 
 namespace dtl::sema {
 
@@ -207,6 +208,36 @@ Tensor Emitter::cast(Tensor x, DType dtype, Range range) {
   return emit("cast", operands, {{"to", dtype}}, range, x.lead);
 }
 
+namespace {
+
+/// Does a number known at compile time keep its meaning in the type? Floats round, but do not become infinite; integers are
+/// whole, in range, and exact on their way through a constant, which is an f64.
+bool fits(const Value& value, DType dtype) {
+  const double number = value.as_number();
+  switch (dtype) {
+    case DType::f64:
+    case DType::boolean:
+      return true;
+    case DType::f32:
+      return !std::isfinite(number) || std::isfinite(static_cast<float>(number));
+    case DType::bf16:
+    case DType::f16:
+      return !std::isfinite(number) || std::isfinite(plan::narrowed(dtype, number));
+    case DType::i64:
+    case DType::i32:
+    case DType::i8:
+    case DType::u8: {
+      const int bits = static_cast<int>(size_of(dtype)) * 8;
+      const double low = dtype == DType::u8 ? 0 : -std::ldexp(1.0, bits - 1), high = std::ldexp(1.0, dtype == DType::u8 ? bits : bits - 1);
+      if (!(number >= low && number < high) || std::trunc(number) != number) return false;
+      return !value.is(ValueKind::integer) || static_cast<int64_t>(number) == value.integer;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dims, std::string_view user) {
   const Value& v = operand.value;
   switch (v.kind) {
@@ -214,15 +245,14 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
       return cast(v.tensor, dtype, operand.range);
     case ValueKind::integer:
     case ValueKind::number: {
-      if (is_integer(dtype)) {
-        const int bits = static_cast<int>(size_of(dtype)) * 8;
-        const double low = dtype == DType::u8 ? 0 : -std::ldexp(1.0, bits - 1),
-                     high = std::ldexp(1.0, dtype == DType::u8 ? bits : bits - 1);
-        if (v.as_number() < low || v.as_number() >= high) {
-          reporter_->report(operand.range, diag::number_does_not_fit, fmt::format("{}", v.as_number()), std::string(name_of(dtype)))
-              .help(fmt::format("`cast(…, {})` the other side first", name_of(DType::i32)));
-          return {};
-        }
+      if (!fits(v, dtype)) {
+        auto reported =
+            reporter_->report(operand.range, diag::number_does_not_fit,
+                              v.is(ValueKind::integer) ? fmt::format("{}", v.integer)
+                                                       : fmt::format("{}", std::isnan(v.number) ? std::fabs(v.number) : v.number),
+                              std::string(name_of(dtype)));
+        if (is_integer(dtype)) reported.help("`cast` the other side to a type that holds it");
+        return {};
       }
       return constant(v.as_number(), dtype, dims, operand.range);
     }

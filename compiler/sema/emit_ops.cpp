@@ -9,13 +9,25 @@ using types::Dims;
 using types::Ints;
 using types::TensorType;
 
+namespace {
+
+/// What an op computes in. u8 and i8 are how data lies in memory: arithmetic on them is that of i32, so that the difference of
+/// two pixels is what it is; what only chooses among its operands keeps their type.
+DType arithmetic(std::string_view op, DType dtype) {
+  static constexpr std::string_view kOps[] = {"add", "subtract", "multiply", "floor_div", "mod", "negate", "abs"};
+  const bool small = dtype == DType::u8 || dtype == DType::i8;
+  return small && std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps) ? DType::i32 : dtype;
+}
+
+}  // namespace
+
 Tensor Emitter::unary(std::string_view op, const Operand& x, Range range) {
   if (!x.value.ok()) return {};
   const bool any_number = op == "negate" || op == "abs" || op == "sign";
   const Operand operands[] = {x};
   const auto dtype = common(op, operands, x.range, !any_number);
   if (!dtype) return {};
-  const auto ready = together(operands, *dtype, range, op);
+  const auto ready = together(operands, arithmetic(op, *dtype), range, op);
   if (!ready) return {};
   return emit(op, *ready, {}, range, (*ready)[0].lead);
 }
@@ -28,10 +40,10 @@ Tensor Emitter::binary(std::string_view op, const Operand& a, const Operand& b, 
   if ((op == "equal" || op == "not_equal") && is_bool(a) && is_bool(b)) {
     dtype = DType::boolean;
   } else {
-    dtype = common(shown, operands, range, op == "divide");
+    dtype = common(shown, operands, range, op == "divide" || op == "power");
   }
   if (!dtype) return {};
-  const auto ready = together(operands, *dtype, range, shown);
+  const auto ready = together(operands, arithmetic(op, *dtype), range, shown);
   if (!ready) return {};
   return emit(op, *ready, {}, range, (*ready)[0].lead, shown);
 }
@@ -147,7 +159,8 @@ Tensor Emitter::reduce(ReduceOp op, Tensor x, const std::vector<int64_t>& axes, 
   const DType dtype = type(x).dtype;
   const bool adds = op == ReduceOp::sum || op == ReduceOp::product;
   if (adds && dtype == DType::boolean) x = cast(x, float_, range);
-  if (adds && (dtype == DType::u8 || dtype == DType::i8)) x = cast(x, DType::i32, range);
+  // Sums of integers are i64, as NumPy has them: a sum of labels or pixels does not wrap.
+  if (adds && is_integer(dtype)) x = cast(x, DType::i64, range);
   if (!x.ok()) return {};
   const Dims before = type(x).dims;
   Ints full;

@@ -207,7 +207,12 @@ Value Evaluator::evaluate(const Expr& expr, Scope* scope) {
     return {};
   }
   ++depth_;
-  Value value = evaluate_unguarded(expr, scope);
+  Value value;
+  try {
+    value = evaluate_unguarded(expr, scope);
+  } catch (const types::DimOverflow& overflow) {
+    reporter_.report(expr.range, diag::integer_overflow, overflow.text);
+  }
   --depth_;
   if (!value.origin.known()) value.origin = expr.range;
   return value;
@@ -351,7 +356,12 @@ Value Evaluator::unary(const Expr& expr, Scope* scope) {
     if (x.is(ValueKind::boolean)) return Value::of_boolean(!x.boolean);
     return Value::of_tensor(emitter_.logical("logical_not", {operand}, expr.range, "not"));
   }
-  if (x.is(ValueKind::integer)) return Value::of_integer(-x.integer);
+  if (x.is(ValueKind::integer)) {
+    int64_t result = 0;
+    if (!__builtin_sub_overflow(int64_t{0}, x.integer, &result)) return Value::of_integer(result);
+    reporter_.report(expr.range, diag::integer_overflow, fmt::format("-({})", x.integer));
+    return {};
+  }
   if (x.is(ValueKind::number)) return Value::of_number(-x.number);
   return Value::of_tensor(emitter_.unary("negate", operand, expr.range));
 }
@@ -460,6 +470,7 @@ Value Evaluator::fold_number(const std::string& op, const Operand& a, const Oper
       if (i == -1) result = j % 2 == 0 ? 1 : -1, overflow = false;
     }
     if (op == "/") {
+      if (j == -1) return fold_number("-", {Value::of_integer(0), a.range}, a, range);
       if (j == 0 || i % j != 0) {
         auto reported = reporter_.report(range, diag::not_exact_division, i, j);
         if (j != 0) reported.help(fmt::format("`floor_div({}, {})` rounds down; `{}.0 / {}` is a float", i, j, i, j));

@@ -163,6 +163,8 @@ class Evaluator {
   Value run_declared(const syntax::Decl& decl, Activation& activation, source::Range range);
   bool check_result(Value& result, const syntax::Decl& decl, CallTypes& types, source::Range range);
   std::optional<types::Dim> declared_dim(const syntax::Expr& expr, CallTypes& types, bool* fresh);
+  bool solve(const syntax::Expr& expr, const types::Dim& dim, CallTypes& types, const std::string& from);
+  bool no_solution(const syntax::Expr& expr, const types::Dim& dim);
   bool unify(const types::TensorType& actual, const syntax::TypeExpr& type, CallTypes& types, const std::string& from);
   bool accept_named(Value& value, const syntax::TypeExpr& type, bool hyper);
   bool accept_tensor(Value& value, const syntax::TypeExpr& type, CallTypes& types, const std::string& what, source::Range range);
@@ -188,6 +190,7 @@ class Evaluator {
   Instance* instance_ = nullptr;
   Activation* activation_ = nullptr;
   OptimizerFrame* optimizer_ = nullptr;
+  std::string unsolved_;  ///< why the last unification failed, where a dimension is an expression: `8 is not `2 * n + 1``
   int depth_ = 0;
   bool too_deep_ = false;  ///< reported: callers on the way out need not
 };

@@ -229,9 +229,16 @@ class Resolver {
   /// Fresh names of a parameter's dimensions may be read as ints.
   void bind_dims(const TypeExpr& type, Scope* scope) {
     for (const syntax::DimExpr& dim : type.dims) {
-      if (dim.value && dim.value->kind == ExprKind::name && !scope->find(dim.value->name)) bind(dim.value->name, dim.value->range, scope);
+      if (dim.value) bind_dims(*dim.value, scope);
     }
     for (const TypeExpr* item : type.items) bind_dims(*item, scope);
+  }
+
+  /// `2 * n + 1` is solved for `n`.
+  void bind_dims(const Expr& expr, Scope* scope) {
+    if (expr.kind == ExprKind::name && !scope->find(expr.name)) bind(expr.name, expr.range, scope);
+    if (expr.kind != ExprKind::binary && expr.kind != ExprKind::group) return;
+    for (const Expr* item : expr.items) bind_dims(*item, scope);
   }
 
   void visit(const Body& body, Scope* scope) {

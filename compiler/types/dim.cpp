@@ -16,13 +16,13 @@ using Polynomial = std::map<Symbols, int64_t>;
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum = 0;
-  DTL_CHECK(!__builtin_add_overflow(a, b, &sum), "a dimension of {} + {} does not fit 64 bits", a, b);
+  if (__builtin_add_overflow(a, b, &sum)) throw DimOverflow{fmt::format("a dimension of {} + {}", a, b)};
   return sum;
 }
 
 int64_t checked_multiply(int64_t a, int64_t b) {
   int64_t product = 0;
-  DTL_CHECK(!__builtin_mul_overflow(a, b, &product), "a dimension of {} * {} does not fit 64 bits", a, b);
+  if (__builtin_mul_overflow(a, b, &product)) throw DimOverflow{fmt::format("a dimension of {} * {}", a, b)};
   return product;
 }
 
@@ -144,9 +144,10 @@ std::optional<Dim> Dim::divided_by(const Dim& other) const {
   while (!rest.terms_.empty()) {
     const Term head = leading(rest.terms_);
     const auto symbols = quotient(head.first, divisor.first);
-    if (!symbols || head.second % divisor.second != 0) return std::nullopt;
+    if (!symbols) return std::nullopt;
+    if (divisor.second != -1 && head.second % divisor.second != 0) return std::nullopt;
     Dim part;
-    part.terms_.emplace_back(*symbols, head.second / divisor.second);
+    part.terms_.emplace_back(*symbols, divisor.second == -1 ? checked_multiply(head.second, -1) : head.second / divisor.second);
     result = result + part;
     rest = rest - part * other;
   }

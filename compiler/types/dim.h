@@ -10,6 +10,11 @@
 
 namespace dtl::types {
 
+/// Thrown where a dimension's numbers leave 64 bits; sema reports it at the expression it computes.
+struct DimOverflow {
+  std::string text;  ///< `a dimension of 4 + 9223372036854775807`
+};
+
 /// Kept in normal form, so that == is equality of polynomials. Cheap to copy while constant.
 class Dim {
  public:
