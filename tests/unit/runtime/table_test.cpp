@@ -127,7 +127,7 @@ TEST_CASE("cache: a file that changed is read again") {
 TEST_CASE("bytes: gzip, whole, cut, joined, and without end") {
   const TemporaryFolder folder("bytes");
   std::string text;
-  for (int i = 0; i < 300'000; ++i) text += std::to_string(i * 7919 % 10'007);
+  for (int64_t i = 0; i < 300'000; ++i) text += std::to_string(i * 7919 % 10'007);
   const std::string path = folder.zipped("a.gz", text);
   const auto read = [&](const std::string& file) { return std::string(read_unzipped(file, {}).text()); };
   const auto code = [&](const std::string& file) {
