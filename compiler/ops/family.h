@@ -15,6 +15,7 @@ std::vector<graph::OpRecord> contractions();
 std::vector<graph::OpRecord> shape_ops();
 std::vector<graph::OpRecord> slice_ops();
 std::vector<graph::OpRecord> index_ops();
+std::vector<graph::OpRecord> convolution_ops();
 std::vector<graph::OpRecord> creation_ops();
 std::vector<graph::OpRecord> random_ops();
 std::vector<graph::OpRecord> collectives();

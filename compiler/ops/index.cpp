@@ -1,4 +1,4 @@
-// Rows of a table: gather, and scatter_add, its transpose.
+// Rows of a table: gather, and scatter_add, its transpose; elements along an axis: gather_along.
 #include <algorithm>
 
 #include "compiler/ops/array.h"
@@ -203,12 +203,124 @@ graph::OpRecord scatter_add() {
   };
 }
 
+// ---- gather_along
+
+std::string along_axes(const graph::AxesContext& context) {
+  const size_t rank = context.operands[0].rank(), axis = static_cast<size_t>(context.attrs.get<int64_t>("axis"));
+  LetterGroup x = letters(rank), index = x;
+  x[axis] += "!";
+  index[axis] = letters(1, rank)[0];
+  return axes_text({x, index}, {index});
+}
+
+Inferred along_infer(std::span<const TensorType> operands, const Attrs& attrs) {
+  const TensorType &x = operands[0], &i = operands[1];
+  const auto axis = attrs.get<int64_t>("axis");
+  if (auto error = refuse_dtype(Domain::numbers, "gather_along", x.dtype, 0)) return Unexpected{*error};
+  if (!is_integer(i.dtype)) return fail(1, "the indices of `gather_along` are integers, not {}", name_of(i.dtype));
+  if (auto error = refuse_axis("gather_along", axis, x)) return Unexpected{*error};
+  const auto at = static_cast<size_t>(axis);
+  if (x.dims[at] == Dim(0)) return fail(0, "axis {} of `gather_along` is empty: {}", axis, x.str());
+  TensorType result{x.dtype, i.dims};
+  Dims elsewhere = i.dims;
+  if (i.rank() == x.rank()) elsewhere[at] = x.dims[at];
+  if (elsewhere != x.dims) return fail(1, "shapes of `gather_along` differ outside axis {}: {} and {}", axis, x.str(), i.str());
+  return Types{result};
+}
+
+std::vector<Array> along_evaluate(const graph::EvaluateContext&, const Attrs& attrs, std::span<const Array> operands) {
+  const Array &x = operands[0], &i = operands[1];
+  const auto axis = static_cast<size_t>(attrs.get<int64_t>("axis"));
+  Array result = zeros(x.dtype, i.shape);
+  size_t at = 0;
+  each_index(i.shape, [&](Shape index) {
+    index[axis] = kept_inside(i.data[at], x.shape[axis]);
+    result.data[at++] = x.data[static_cast<size_t>(flat(x.shape, index))];
+  });
+  return {std::move(result)};
+}
+
+/// Each element of x looks through the indices for those that mean it.
+Cotangents along_gradient(graph::GradientContext& context) {
+  const Formula f{context.builder};
+  const ValueId i = context.operands[1], g = *context.cotangents[0];
+  const TensorType x = f.type(context.operands[0]), index = f.type(i);
+  const auto axis = context.attrs.get<int64_t>("axis");
+  const auto at = static_cast<size_t>(axis);
+  // [..., place in x, index, ...]
+  Dims wide = x.dims;
+  wide.insert(wide.begin() + axis + 1, index.dims[at]);
+  Ints without_place;
+  for (size_t d = 0; d < x.rank(); ++d) without_place.push_back(static_cast<int64_t>(d < at ? d : d + 1));
+  const ValueId zero = context.builder.constant(0, index.dtype, wide);
+  const ValueId size = context.builder.add("size", {}, {{"dim", Dims{x.dims[at] - Dim(1)}}, {"dtype", index.dtype}});
+  const ValueId above = context.builder.add("maximum", {f.broadcast(i, wide, without_place), zero});
+  const ValueId kept = context.builder.add("minimum", {above, f.broadcast(size, wide, {})});
+  const ValueId place = context.builder.add("iota", {}, {{"shape", wide}, {"axis", axis}, {"dtype", index.dtype}});
+  const ValueId spread = f.broadcast(g, wide, without_place);
+  return {f.reduce(ReduceOp::sum, f.select(f.equal(kept, place), spread, f.filled(0, spread)), {axis + 1}), std::nullopt};
+}
+
+graph::Lowering along_lower(const graph::LowerContext& context) {
+  const TensorType &x = context.operands[0], &i = context.operands[1];
+  const auto axis = static_cast<size_t>(context.attrs.get<int64_t>("axis"));
+  Body body;
+  std::vector<int32_t> place = body.loops(0, i.rank());
+  const int32_t index = body.load(1, i.dtype, place);
+  place[axis] = body.clamp(body.cast(index, DType::i64), x.dims[axis]);
+  const int32_t value = body.load(0, x.dtype, place);
+  return std::move(body).done(value);
+}
+
+std::vector<graph::Sample> along_samples() {
+  std::vector<graph::Sample> result;
+  const auto add = [&](TensorType x, TensorType i, int64_t axis, std::string fails = {}) {
+    result.push_back({{std::move(x), std::move(i)}, {{"axis", axis}}, std::move(fails), sample_dims(), -1, 5});
+  };
+  const DType f64 = DType::f64, f32 = DType::f32, i64 = DType::i64;
+  add({f64, {kBatch, 4}}, {i64, {kBatch, 3}}, 1);
+  add({f32, {2, 4, 3}}, {DType::i32, {2, 6, 3}}, 1);
+  add({f64, {4, 2}}, {DType::i32, {3, 2}}, 0);
+  add({f64, {kBatch, 2}}, {i64, {5, 2}}, 0);
+  add({i64, {4}}, {DType::u8, {0}}, 0);
+  add({f64, {4, 3}}, {f64, {4, 5}}, 1, "the indices of `gather_along` are integers, not f64");
+  add({f64, {4, 3}}, {i64, {2, 5}}, 1, "shapes of `gather_along` differ outside axis 1: f64[4, 3] and i64[2, 5]");
+  add({f64, {4, 3}}, {i64, {4}}, 1, "shapes of `gather_along` differ outside axis 1: f64[4, 3] and i64[4]");
+  add({f64, {4, 3}}, {i64, {4, 3}}, 2, "axis 2 of `gather_along` is outside f64[4, 3]");
+  add({f64, {4, 0}}, {i64, {4, 3}}, 1, "axis 1 of `gather_along` is empty: f64[4, 0]");
+  add({DType::boolean, {3}}, {i64, {5}}, 0, "`gather_along` takes numbers, not bool");
+  return result;
+}
+
+graph::OpRecord gather_along() {
+  return {
+      .signature = graph::Signature{"gather_along",
+                                    {"x", "i"},
+                                    {{"axis", AttrKind::integer}},
+                                    1,
+                                    "along the axis the elements of x that i names, elsewhere x and i go together; an index outside "
+                                    "means the nearest end"},
+      .axes = axes_by(along_axes),
+      .infer = graph::Infer(along_infer),
+      .evaluate = graph::Evaluate{along_evaluate, {}},
+      .gradient = by_rule(along_gradient),
+      // Linear in x.
+      .placements = graph::PlacementRule{graph::Linear::none,
+                                         [](const graph::PlacementContext&) {
+                                           return std::vector<graph::PlacementRow>{partial_row(2, {0}, ReduceOp::sum)};
+                                         }},
+      .lower = graph::Lower(along_lower),
+      .samples = along_samples(),
+  };
+}
+
 }  // namespace
 
 std::vector<graph::OpRecord> index_ops() {
   std::vector<graph::OpRecord> records;
   records.push_back(gather());
   records.push_back(scatter_add());
+  records.push_back(gather_along());
   return records;
 }
 

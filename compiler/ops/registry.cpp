@@ -15,7 +15,7 @@ using graph::OpRecord;
 std::vector<OpRecord> records() {
   std::vector<OpRecord> all;
   for (auto* family : {elementwise_unary, elementwise_binary, elementwise_others, reductions, contractions, shape_ops, slice_ops, index_ops,
-                       creation_ops, random_ops, collectives, calls}) {
+                       convolution_ops, creation_ops, random_ops, collectives, calls}) {
     for (OpRecord& record : family()) {
       record.infer.value = checked(*record.signature, std::move(record.infer.value));
       all.push_back(std::move(record));

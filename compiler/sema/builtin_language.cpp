@@ -63,6 +63,8 @@ Value run_error(BuiltinCall& call) {
 
 Value run_is_none(BuiltinCall& call) { return Value::of_boolean(at(call, 0).value.is(ValueKind::none)); }
 
+Value run_is_list(BuiltinCall& call) { return Value::of_boolean(at(call, 0).value.is(ValueKind::list)); }
+
 /// Whether a value is a mean over a replica's own share: a sum divided by that share's size.
 bool is_mean_of_share(const Body& body, int32_t id) {
   for (auto it = body.statements.rbegin(); it != body.statements.rend(); ++it) {
@@ -189,6 +191,7 @@ constexpr Builtin kRows[] = {
     {"error", "message", run_error, ""},
     {"is_none", "value", run_is_none, ""},
     {"weights_of", "model matching?", run_weights_of, ""},
+    {"is_list", "value", run_is_list, ""},
     {"minimize", "loss over using", minimize, ""},
     {"report", "names...", report, ""},
     {"reduce", "op:sum|max|min|mean|prod value", run_reduce, ""},

@@ -402,6 +402,66 @@ Value run_gather(BuiltinCall& call) {
   return Value::of_tensor(call.evaluator.emitter().gather(x, index, call.range));
 }
 
+Value run_gather_along(BuiltinCall& call) {
+  const Tensor x = tensor(call, 0), index = tensor(call, 1);
+  const auto written = integer(call, 2, -1);
+  if (!x.ok() || !index.ok() || !written) return {};
+  const auto axis = call.evaluator.emitter().axis(*written, call.evaluator.emitter().type(x).rank(), x, call.range);
+  return axis ? Value::of_tensor(call.evaluator.emitter().gather_along(x, index, *axis, call.range)) : Value();
+}
+
+/// One int for each dimension of a window: a list, or one for all. Nothing given is `otherwise`.
+std::optional<types::Ints> ints(BuiltinCall& call, size_t i, size_t count, int64_t otherwise) {
+  if (!given(call, i)) return types::Ints(count, otherwise);
+  const Operand& operand = at(call, i);
+  const std::string what = fmt::format("`{}` of `{}`", call.builtin.parameter_names()[i], call.builtin.name);
+  if (!operand.value.is(ValueKind::list)) {
+    const auto one = call.evaluator.integer(operand.value, operand.range, what);
+    return one ? std::optional(types::Ints(count, *one)) : std::nullopt;
+  }
+  types::Ints result;
+  for (const Value& item : *operand.value.items) {
+    const auto number = call.evaluator.integer(item, operand.range, "an element of " + what);
+    if (!number) return std::nullopt;
+    result.push_back(*number);
+  }
+  return result;
+}
+
+/// The shared start of both: the list, or one number, that says how many spatial axes there are.
+size_t spatial_axes(const Operand& operand) { return operand.value.is(ValueKind::list) ? operand.value.items->size() : 1; }
+
+Value run_patches(BuiltinCall& call) {
+  const Tensor x = tensor(call, 0);
+  const size_t count = spatial_axes(at(call, 1));
+  const auto window = ints(call, 1, count, 1), stride = ints(call, 2, count, 1), dilation = ints(call, 3, count, 1);
+  const auto before = ints(call, 4, count, 0), after = ints(call, 5, count, 0);
+  double fill = 0;
+  if (given(call, 6)) {
+    const Operand& operand = at(call, 6);
+    if (!operand.value.is(ValueKind::integer) && !operand.value.is(ValueKind::number)) {
+      call.evaluator.reporter().report(operand.range, diag::setting_type, "`fill` of `patches`", "a number",
+                                       call.evaluator.shown(operand.value));
+      return {};
+    }
+    fill = operand.value.as_number();
+  }
+  if (!x.ok() || !window || !stride || !dilation || !before || !after) return {};
+  types::Attrs attrs{{"window", *window}, {"stride", *stride}, {"dilation", *dilation},
+                     {"before", *before}, {"after", *after},   {"fill", fill}};
+  return Value::of_tensor(call.evaluator.emitter().windows("patches", x, std::move(attrs), call.range));
+}
+
+Value run_overlap_add(BuiltinCall& call) {
+  const Tensor x = tensor(call, 0);
+  const size_t count = spatial_axes(at(call, 1));
+  const auto size = ints(call, 1, count, 1), stride = ints(call, 2, count, 1), dilation = ints(call, 3, count, 1);
+  const auto before = ints(call, 4, count, 0);
+  if (!x.ok() || !size || !stride || !dilation || !before) return {};
+  types::Attrs attrs{{"size", *size}, {"stride", *stride}, {"dilation", *dilation}, {"before", *before}};
+  return Value::of_tensor(call.evaluator.emitter().windows("overlap_add", x, std::move(attrs), call.range));
+}
+
 Value run_uniform(BuiltinCall& call) {
   const auto shape = dims(call, 0);
   const auto to = dtype(call, 1, call.evaluator.emitter().float_dtype());
@@ -509,6 +569,11 @@ constexpr Builtin kRows[] = {
     {"iota", "shape axis? dtype?", run_iota, "iota"},
     {"full", "shape value dtype?", run_full, "constant"},
     {"gather", "x index", run_gather, "gather"},
+    {"gather_along", "x index axis?", run_gather_along, "gather_along"},
+    // Windows.
+    {"patches", "x window stride? dilation? before? after? fill?", run_patches, "patches"},
+    {"overlap_add", "x size stride? dilation? before?", run_overlap_add, "overlap_add"},
+    // Random numbers.
     {"random_uniform", "shape dtype?", run_uniform, "uniform"},
     // Asked at compile time.
     {"shape", "x", run_shape, ""},

@@ -38,8 +38,7 @@ const std::map<std::string_view, const Builtin*>& by_name() {
 }
 
 // What the language page names and a later version brings; each is refused by name, where it is used.
-constexpr std::string_view kLater[] = {"random_flip", "random_shift", "random_crop", "conv2d", "max_pool", "avg_pool", "machines",
-                                       "images",      "parquet",      "sort",        "top_k",  "in_top_k", "cumsum",   "all_gather"};
+constexpr std::string_view kLater[] = {"machines", "images", "parquet", "all_gather"};
 
 constexpr std::string_view kValues[] = {"none", "training", "synchronous", "updates_per_epoch"};
 

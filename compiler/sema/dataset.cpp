@@ -23,7 +23,9 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 bool is_split(const Item& item) {
   if (item.kind != ItemKind::assign) return false;
   const std::string& name = item.names[0].text;
-  if (name == "batch" || name == "shuffle" || name == "on_error" || name == "example" || holds(later_dataset_fields(), name)) return false;
+  if (name == "batch" || name == "shuffle" || name == "on_error" || name == "example" || name == "augment" ||
+      holds(later_dataset_fields(), name))
+    return false;
   if (holds(dataset_fields(), name)) return true;
   const Expr* value = item.value;
   while (value->kind == ExprKind::pipe || value->kind == ExprKind::group) value = value->items[0];
@@ -53,8 +55,8 @@ void check_entries(Evaluator& evaluator, const Decl& decl) {
       reporter.report(name.range, diag::not_supported_yet, "`" + name.text + "`");
       continue;
     }
-    const bool is_example = name.text == "example";
-    if (is_split(*item) || is_vocabulary(*item) || (holds(dataset_fields(), name.text) && (item->kind == ItemKind::block) == is_example))
+    const bool is_block = name.text == "example" || name.text == "augment";
+    if (is_split(*item) || is_vocabulary(*item) || (holds(dataset_fields(), name.text) && (item->kind == ItemKind::block) == is_block))
       continue;
     if (!reporter.first(diag::unknown_setting, name.range)) continue;
     auto reported = reporter.report(name.range, diag::unknown_setting, name.text, "a dataset");

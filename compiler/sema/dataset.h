@@ -24,7 +24,10 @@ const syntax::Item* block_of(const syntax::Decl& decl, std::string_view name);
 /// `text == "spam"` in `example`: a bool that the data's side makes.
 Tensor text_equals(Evaluator& evaluator, const std::string& field, const std::string& text, source::Range range);
 
-/// Emits the inputs and the `example` of a dataset read before into the current body.
+/// Emits the inputs, the `example` and, in training, the `augment` of a dataset read before into the current body.
 std::optional<ExampleFields> emit_example(Evaluator& evaluator, const syntax::Decl& decl);
+/// The dataset's `augment`, in a training body: fields that it sets are replaced, the others stay. Values are still those of
+/// each example, as in `example`.
+void emit_augment(Evaluator& evaluator, const syntax::Decl& decl, const syntax::Item& augment, ExampleFields& fields);
 
 }  // namespace dtl::sema

@@ -89,6 +89,10 @@ class Emitter {
   Tensor matmul(const Operand& a, const Operand& b, bool transpose_a, bool transpose_b, source::Range range);
   Tensor iota(const std::vector<types::Dim>& dims, int64_t axis, DType dtype, source::Range range);
   Tensor gather(Tensor x, Tensor index, source::Range range);
+  /// x and index stretch to each other on all axes but this one.
+  Tensor gather_along(Tensor x, Tensor index, int64_t axis, source::Range range);
+  /// `patches` and `overlap_add`, whose axes are counted from the last.
+  Tensor windows(std::string_view op, Tensor x, types::Attrs attrs, source::Range range);
   Tensor stop_gradient(Tensor x, source::Range range);
   Tensor uniform(const std::vector<types::Dim>& dims, DType dtype, const std::string& instance, source::Range range);
   /// A local value to a global one.

@@ -281,6 +281,36 @@ Tensor Emitter::gather(Tensor x, Tensor index, Range range) {
   return emit("gather", operands, {}, range, index.lead);
 }
 
+Tensor Emitter::gather_along(Tensor x, Tensor index, int64_t axis, Range range) {
+  if (!x.ok() || !index.ok()) return {};
+  const auto at = static_cast<size_t>(axis);
+  Dims from = type(x).dims, to = type(index).dims;
+  if (from.size() == to.size()) {
+    const Dim here = std::exchange(from[at], Dim(1)), there = std::exchange(to[at], Dim(1));
+    if (const auto joined = types::broadcast_dims(from, to)) {
+      from = to = *joined;
+      from[at] = here;
+      to[at] = there;
+      const bool lead = x.lead || index.lead;
+      const auto ready = [&](Tensor tensor, const Dims& dims) {
+        return lead ? with_lead(broadcast(tensor, dims, range), range) : broadcast(tensor, dims, range);
+      };
+      const Tensor operands[] = {ready(x, from), ready(index, to)};
+      if (!operands[0].ok() || !operands[1].ok()) return {};
+      return emit("gather_along", operands, {{"axis", axis + (lead ? 1 : 0)}}, range, lead);
+    }
+  }
+  reporter_->report(range, diag::shapes_differ, "gather_along", type(x).str(), type(index).str())
+      .help(fmt::format("the index has as many dimensions as what it looks into; all but axis {} go together", axis));
+  return {};
+}
+
+Tensor Emitter::windows(std::string_view op, Tensor x, types::Attrs attrs, Range range) {
+  if (!x.ok()) return {};
+  const Tensor operands[] = {x};
+  return emit(op, operands, std::move(attrs), range, x.lead);
+}
+
 Tensor Emitter::stop_gradient(Tensor x, Range range) {
   if (!x.ok()) return {};
   const Tensor operands[] = {x};

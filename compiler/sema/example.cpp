@@ -208,6 +208,8 @@ std::optional<ExampleFields> emit_example(Evaluator& evaluator, const Decl& decl
     }
     if (result.names.empty()) reporter.report(example->range, diag::example_without_outputs).help("write `image = cast(image, f32) / 255`");
   }
+  const Item* augment = block_of(decl, "augment");
+  if (augment && emitter.context().training) emit_augment(evaluator, decl, *augment, result);
   emitter.context().per_example = false;
   for (size_t i = 0; i < result.values.size(); ++i) {
     Value& value = result.values[i];

@@ -19,11 +19,11 @@ const std::vector<std::string>& later_train_fields() {
   return fields;
 }
 const std::vector<std::string>& dataset_fields() {
-  static const std::vector<std::string> fields = {"train", "validation", "test", "batch", "shuffle", "on_error", "example"};
+  static const std::vector<std::string> fields = {"train", "validation", "test", "batch", "shuffle", "on_error", "example", "augment"};
   return fields;
 }
 const std::vector<std::string>& later_dataset_fields() {
-  static const std::vector<std::string> fields = {"augment", "prefetch", "cache"};
+  static const std::vector<std::string> fields = {"prefetch", "cache"};
   return fields;
 }
 
@@ -42,7 +42,7 @@ std::vector<std::string> known_fields(DeclKind kind) {
   const bool dataset = kind == DeclKind::dataset;
   std::vector<std::string> fields;
   for (const std::string& field : dataset ? dataset_fields() : train_fields()) {
-    if (field != "example") fields.push_back(field);
+    if (field != "example" && field != "augment") fields.push_back(field);
   }
   for (const std::string& field : dataset ? later_dataset_fields() : later_train_fields()) fields.push_back(field);
   return fields;
