@@ -19,3 +19,5 @@ void agree(const std::string& file) {
 TEST_CASE("compiled activations are PyTorch's") { agree("activations"); }
 TEST_CASE("compiled losses are PyTorch's") { agree("losses"); }
 TEST_CASE("compiled layers are PyTorch's") { agree("layers"); }
+TEST_CASE("compiled convolutions, pooling and group norms are PyTorch's") { agree("images"); }
+TEST_CASE("compiled recurrent layers are PyTorch's") { agree("recurrent"); }

@@ -12,14 +12,16 @@ import torch.nn.functional as F
 
 HERE = pathlib.Path(__file__).parent
 torch.set_default_dtype(torch.float64)
-torch.manual_seed(7)
 
 
 def tensor(x):
     return {"shape": list(x.shape), "data": [float(v) for v in x.detach().reshape(-1)]}
 
 
-def write(name, cases):
+def write(name, make):
+    """Each file has random numbers of its own: a new case changes no other file."""
+    torch.manual_seed(7)
+    cases = make()
     with open(HERE / f"{name}.json", "w") as out:
         out.write('{"made_by": "make.py, PyTorch %s", "cases": [\n' % torch.__version__)
         out.write(",\n".join(json.dumps(case, ensure_ascii=False) for case in cases))
@@ -205,47 +207,100 @@ def images():
             return back(F.conv2d(F.pad(turn(x), pad), conv2d_0_kernel.permute(3, 2, 0, 1), conv2d_0_bias, stride, 0, dilation, groups))
         return run
 
-    def pool(function, size, stride, pad=0):
-        return lambda x: back(function(turn(x), size, stride, pad))
+    def pool(function, size, stride, pad=0, **more):
+        return lambda x: back(function(turn(x), size, stride, pad, **more))
+
+    def depthwise(x, depthwise_conv2d_0_kernel, depthwise_conv2d_0_bias):
+        return back(F.conv2d(turn(x), depthwise_conv2d_0_kernel.permute(3, 2, 0, 1), depthwise_conv2d_0_bias, 1, 1, 1, 4))
+
+    def transpose(stride, pad, crop=0):
+        def run(x, conv2d_transpose_0_kernel, conv2d_transpose_0_bias):
+            y = F.conv_transpose2d(turn(x), conv2d_transpose_0_kernel.permute(3, 2, 0, 1), conv2d_transpose_0_bias, stride, pad)
+            return back(y[..., :y.shape[2] - crop, :y.shape[3] - crop])
+        return run
+
+    def causal(x, conv1d_0_kernel, conv1d_0_bias):
+        padded = F.pad(x.transpose(1, 2), (4, 0))
+        return F.conv1d(padded, conv1d_0_kernel.permute(2, 1, 0), conv1d_0_bias, 1, 0, 2).transpose(1, 2)
+
+    running = {}
+
+    def batch_norm(x, batch_norm_0_scale, batch_norm_0_offset):
+        flat = x.detach().reshape(-1, 4)
+        running.update(mean=0.1 * flat.mean(0), variance=0.9 + 0.1 * flat.var(0, unbiased=False))
+        return back(F.batch_norm(turn(x), torch.zeros(4), torch.ones(4), batch_norm_0_scale, batch_norm_0_offset, True, 0.1, 1e-5))
 
     both = {"conv2d.0/kernel": kernel, "conv2d.0/bias": bias}
+    turned = {"conv2d_transpose.0/kernel": 0.3 * torch.randn(3, 3, 5, 4), "conv2d_transpose.0/bias": bias}
     scale, offset = torch.rand(4) + 0.5, torch.randn(4)
     return [
         case("x |> conv2d(5, kernel = 3, padding = valid)", conv(), {"x": x}, weights=both),
         case("x |> conv2d(5, kernel = 3, padding = same)", conv(pad=(1, 1, 1, 1)), {"x": x}, weights=both),
         # `same` with a stride pads as Keras does: 7 → 4 wants 1 + 1 rows, 6 → 3 wants 0 + 1 columns.
         case("x |> conv2d(5, kernel = 3, stride = 2, padding = same)", conv(stride=2, pad=(0, 1, 1, 1)), {"x": x}, weights=both),
+        case("x |> conv2d(5, kernel = 3, stride = 2, padding = 1)", conv(stride=2, pad=(1, 1, 1, 1)), {"x": x}, weights=both),
         case("x |> conv2d(5, kernel = 3, dilation = 2, padding = valid)", conv(dilation=2), {"x": x}, weights=both),
+        case("x |> conv2d(5, kernel = [1, 2], stride = [3, 1], padding = [0, 1])", conv(stride=(3, 1), pad=(1, 1, 0, 0)), {"x": x},
+             weights={"conv2d.0/kernel": 0.3 * torch.randn(1, 2, 4, 5), "conv2d.0/bias": bias}),
+        case("x |> conv2d(5, kernel = 1, stride = 2)", conv(stride=2), {"x": x},
+             weights={"conv2d.0/kernel": 0.3 * torch.randn(1, 1, 4, 5), "conv2d.0/bias": bias}),
         case("x |> conv2d(4, kernel = 3, groups = 2, padding = valid, use_bias = false)", conv(groups=2), {"x": x},
              weights={"conv2d.0/kernel": 0.3 * torch.randn(3, 3, 2, 4)}),
+        case("x |> depthwise_conv2d(kernel = 3, multiplier = 2, padding = same)", depthwise, {"x": x},
+             weights={"depthwise_conv2d.0/kernel": 0.3 * torch.randn(3, 3, 1, 8), "depthwise_conv2d.0/bias": torch.randn(8)}),
+        case("x |> conv2d_transpose(5, stride = 2)", transpose(2, 0), {"x": x}, weights=turned),
+        case("x |> conv2d_transpose(5, stride = 2, padding = 1)", transpose(2, 1), {"x": x}, weights=turned),
+        # `same` keeps twice the size: of the 2 n + 1 that windows write, the last row and column go.
+        case("x |> conv2d_transpose(5, stride = 2, padding = same)", transpose(2, 0, crop=1), {"x": x}, weights=turned),
+        case("s |> conv1d(5, kernel = 3, dilation = 2, padding = causal)", lambda s, **w: causal(s, **w), {"s": torch.randn(2, 8, 4)},
+             weights={"conv1d.0/kernel": 0.3 * torch.randn(3, 4, 5), "conv1d.0/bias": bias}),
         case("x |> max_pool(2)", pool(F.max_pool2d, 2, 2), {"x": x}),
         case("x |> max_pool(3, stride = 2)", pool(F.max_pool2d, 3, 2), {"x": x}),
+        case("x |> max_pool(3, stride = 2, padding = 1)", pool(F.max_pool2d, 3, 2, 1), {"x": x}),
         case("x |> avg_pool(2)", pool(F.avg_pool2d, 2, 2), {"x": x}),
         case("x |> avg_pool(3, stride = 2)", pool(F.avg_pool2d, 3, 2), {"x": x}),
+        case("x |> avg_pool(3, stride = 2, padding = 1)", pool(F.avg_pool2d, 3, 2, 1, count_include_pad=False), {"x": x}),
+        case("x |> global_avg_pool()", lambda x: x.mean((1, 2)), {"x": x}),
+        case("x |> global_max_pool()", lambda x: x.amax((1, 2)), {"x": x}),
+        case("x |> upsample(2)", lambda x: back(F.interpolate(turn(x), scale_factor=2, mode="nearest")), {"x": x}),
         case("x |> group_norm(groups = 2)", lambda x, group_norm_0_scale, group_norm_0_offset: back(
             F.group_norm(turn(x), 2, group_norm_0_scale, group_norm_0_offset, 1e-5)), {"x": x},
             weights={"group_norm.0/scale": scale, "group_norm.0/offset": offset}),
+        case("x |> batch_norm()", batch_norm, {"x": x}, weights={"batch_norm.0/scale": scale, "batch_norm.0/offset": offset},
+             states=lambda: {"batch_norm.0/running_mean": running["mean"], "batch_norm.0/running_variance": running["variance"]}),
     ]
 
 
 def recurrent():
+    """Kernels are [in, gates · units]; the gates of a gru stand in Keras's order, update, reset, new. A bias that the layer lacks is 0."""
     x = torch.randn(2, 4, 3)
     made = []
-    for name, module, gates in [("rnn", torch.nn.RNN(3, 5, batch_first=True), 1), ("gru", torch.nn.GRU(3, 5, batch_first=True), 3),
-                                ("lstm", torch.nn.LSTM(3, 5, batch_first=True), 4)]:
-        # Kernels are [in, gates · units], their gates in PyTorch's order: lstm input, forget, cell, output; gru reset, update, new.
+    gates = lambda t: torch.cat([t[..., 5:10], t[..., :5], t[..., 10:]], -1)  # its own inverse
+
+    def add(name, module, function, arguments=""):
+        order = gates if name == "gru" else lambda t: t
         weights = {f"{name}.0/kernel": module.weight_ih_l0.t(), f"{name}.0/recurrent_kernel": module.weight_hh_l0.t(),
-                   f"{name}.0/bias": module.bias_ih_l0, f"{name}.0/recurrent_bias": module.bias_hh_l0}
-        weights = {k: v.detach().contiguous() for k, v in weights.items()}
+                   f"{name}.0/bias": module.bias_ih_l0}
+        if name == "gru":
+            weights[f"{name}.0/recurrent_bias"] = module.bias_hh_l0
+        weights = {k: order(v.detach()).contiguous() for k, v in weights.items()}
 
-        def run(x, module=module, name=name, **w):
-            own = [w[f"{name}_0_kernel"].t(), w[f"{name}_0_recurrent_kernel"].t(), w[f"{name}_0_bias"], w[f"{name}_0_recurrent_bias"]]
+        def run(x, **w):
+            w = {k[len(name) + 3:]: order(v) for k, v in w.items()}
+            own = [w["kernel"].t(), w["recurrent_kernel"].t(), w["bias"], w.get("recurrent_bias", torch.zeros_like(w["bias"]))]
             zero = torch.zeros(1, 2, 5)
-            if name == "lstm":
-                return torch._VF.lstm(x, (zero, zero), own, True, 1, 0.0, False, False, True)[0]
-            return (torch._VF.gru if name == "gru" else torch._VF.rnn_tanh)(x, zero, own, True, 1, 0.0, False, False, True)[0]
+            x = x.flip(1) if "reverse" in arguments else x
+            y = function(x, (zero, zero) if name == "lstm" else zero, own, True, 1, 0.0, False, False, True)[0]
+            y = y if "return_sequences" in arguments else y[:, -1]
+            return y.flip(1) if "reverse" in arguments and y.dim() == 3 else y
 
-        made.append(case(f"x |> {name}(5)", run, {"x": x}, weights=weights))
+        made.append(case(f"x |> {name}(5{arguments})", run, {"x": x}, weights=weights))
+
+    rnn, gru, lstm = (kind(3, 5, batch_first=True) for kind in (torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM))
+    for arguments in ["", ", return_sequences = true", ", return_sequences = true, reverse = true", ", reverse = true"]:
+        add("rnn", rnn, torch._VF.rnn_tanh, arguments)
+        add("gru", gru, torch._VF.gru, arguments)
+        add("lstm", lstm, torch._VF.lstm, arguments)
     return made
 
 
@@ -375,10 +430,10 @@ def schedules():
     ]
 
 
-write("activations", activations())
-write("losses", losses())
-write("layers", layers())
-write("images", images())
-write("recurrent", recurrent())
-write("optimizers", optimizers())
-write("schedules", schedules())
+write("activations", activations)
+write("losses", losses)
+write("layers", layers)
+write("images", images)
+write("recurrent", recurrent)
+write("optimizers", optimizers)
+write("schedules", schedules)

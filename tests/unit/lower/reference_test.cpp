@@ -33,6 +33,8 @@ std::string path_program(const std::string& optimizer, size_t n) {
 TEST_CASE("activations are PyTorch's") { agree("activations"); }
 TEST_CASE("losses are PyTorch's") { agree("losses"); }
 TEST_CASE("layers are PyTorch's") { agree("layers"); }
+TEST_CASE("convolutions, pooling and group norms are PyTorch's") { agree("images"); }
+TEST_CASE("recurrent layers are PyTorch's") { agree("recurrent"); }
 
 TEST_CASE("optimizers take PyTorch's path") {
   for (const nlohmann::json& found : reference("optimizers")) {
