@@ -41,6 +41,12 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   train_command->add_flag("--quiet", options.quiet, "print only warnings, errors and the final result");
   train_command->add_option("--cache", options.cache, "folder of compiled kernels, or `none`")->type_name("DIR");
 
+  CLI::Option* resume =
+      train_command->add_option("--resume", options.resume_from, "continue from a checkpoint: the newest in the run's directory, or DIR")
+          ->type_name("[DIR]")
+          ->expected(0, 1);
+  train_command->add_flag("--overwrite", options.overwrite, "remove checkpoints of another run that are in the way");
+
   CLI::App* check_command = app.add_subcommand("check", "report every mistake in a program");
   add_program_options(check_command, options);
   check_command->add_flag("--read-data", options.read_data, "read data files to their ends, not only their headers");
@@ -79,6 +85,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     return status == 0 ? 0 : 1;
   }
 
+  options.resume = resume->count() > 0;
   const auto run_command = [&] {
     if (*train_command) return train(options, out, err);
     if (*check_command) return check(options, out, err);

@@ -28,8 +28,12 @@ std::string fault_message(const Fault& fault) {
 }
 
 std::string fault_text(const Fault& fault, bool json) {
-  if (!json) return fmt::format("error[{}]: {}", source::code_name(fault.code()), fault_message(fault));
-  return nlohmann::json{{"event", "error"}, {"code", source::code_name(fault.code())}, {"message", fault_message(fault)}}.dump();
+  bool warning = false;
+  for (const source::CatalogueRow& row : source::catalogue())
+    warning |= row.code == fault.code() && row.severity == source::Severity::warning;
+  const char* severity = warning ? "warning" : "error";
+  if (!json) return fmt::format("{}[{}]: {}", severity, source::code_name(fault.code()), fault_message(fault));
+  return nlohmann::json{{"event", severity}, {"code", source::code_name(fault.code())}, {"message", fault_message(fault)}}.dump();
 }
 
 }  // namespace dtl::driver

@@ -30,11 +30,15 @@ struct Options {
   // pass
   std::string pass;
   // train
-  std::string cache;  ///< kernel cache folder; `none` for none
+  std::string cache;        ///< kernel cache folder; `none` for none
+  bool resume = false;      ///< goes on from a checkpoint
+  std::string resume_from;  ///< which; empty: the newest of the run's directory
+  bool overwrite = false;   ///< checkpoints that are in the way are removed
 };
 
 /// Parses `arguments` (without the program's name) and runs the command; everything printed goes to `out` and `err`.
-/// Gives the exit status: 0, 1 for mistakes in the program or the command line, 2 for faults of the world, 130 when interrupted.
+/// Gives the exit status: 0, 1 for mistakes in the program or the command line, 2 for faults of the world, 130 or 143 when
+/// interrupted by SIGINT or SIGTERM.
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 // One function per command, each in its own file.

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/checkpoint.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "runtime/plan/fault.h"
@@ -42,6 +43,33 @@ train::Job job_of(const sema::Program& program, Compilation& compilation) {
   return job;
 }
 
+/// Which of the checkpoints training goes on from; nothing without `--resume`.
+std::optional<checkpoint::Checkpoint> resumed(const Options& options, const sema::Program& program, const plan::Plan& plan,
+                                              std::ostream& err) {
+  if (!options.resume) return std::nullopt;
+  const std::string directory = program.checkpoint ? program.checkpoint->directory : std::string();
+  if (options.resume_from.empty() && directory.empty()) throw Fault(6113, {});
+  checkpoint::Checkpoint from = open_checkpoint(options, options.resume_from.empty() ? directory : options.resume_from, err);
+  check_fit(plan, from, true);
+  return from;
+}
+
+train::Saving saving_of(const sema::Program& program, const Options& options) {
+  train::Saving saving;
+  if (!program.checkpoint) return saving;
+  const sema::CheckpointSettings& settings = *program.checkpoint;
+  saving.directory = settings.directory;
+  saving.every_epochs = settings.every_epochs;
+  saving.every_steps = settings.every_steps;
+  saving.every_seconds = settings.every_seconds;
+  saving.keep = settings.keep;
+  saving.watch = settings.watch;
+  saving.maximize = settings.maximize;
+  saving.program = options.file;
+  saving.strategy = program.strategy.name;
+  return saving;
+}
+
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
 
 /// What training will touch, before it touches any: a machine without it would be stopped by its system half-way.
@@ -77,11 +105,15 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   check_memory(executable.plan, topology);
   if (interrupt->asked()) {
     err << "dslc: interrupted before the first step\n";
-    return 130;
+    return 128 + interrupt->signal();
   }
 
   const sema::Program& program = *compilation.program;
-  const train::Job job = job_of(program, compilation);
+  train::Job job = job_of(program, compilation);
+  const std::optional<checkpoint::Checkpoint> resume = resumed(options, program, executable.plan, err);
+  job.resume = resume ? &*resume : nullptr;
+  job.saving = saving_of(program, options);
+  if (!job.saving.directory.empty()) prepare_directory(options, job.saving.directory, executable.plan, job.resume);
   train::Executor executor(executable, topology);
   const std::unique_ptr<report::Progress> progress = make_progress(options, out);
   report::Start start;
@@ -99,7 +131,8 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   start.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   progress->start(start);
   interrupt.reset();
-  return train::train(executor, job, *progress).interrupted ? 130 : 0;
+  const train::Outcome outcome = train::train(executor, job, *progress);
+  return outcome.interrupted ? 128 + outcome.signal : 0;
 }
 
 }  // namespace dtl::driver

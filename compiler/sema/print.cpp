@@ -211,6 +211,14 @@ std::string settings_text(const Program& program) {
     text += fmt::format("stops early: {}.{} no {} by {} for {} looks{}\n", stop->split, stop->report, stop->maximize ? "greater" : "less",
                         stop->minimum_change, stop->patience, stop->restore_best ? ", best restored" : "");
   }
+  if (const auto& saved = program.checkpoint) {
+    const std::string every = saved->every_seconds > 0 ? fmt::format("{} s", saved->every_seconds)
+                              : saved->every_steps > 0 ? fmt::format("{} steps", saved->every_steps)
+                                                       : fmt::format("{} epochs", saved->every_epochs);
+    text += fmt::format("saved in {:?} every {}, {} kept", saved->directory, every, saved->keep);
+    if (!saved->watch.empty()) text += fmt::format(" and the {} {}", saved->maximize ? "greatest" : "least", saved->watch);
+    text += "\n";
+  }
   return text;
 }
 

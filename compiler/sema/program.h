@@ -122,6 +122,16 @@ struct StopEarly {
   bool restore_best = false;  ///< weights and states of the best look are put back at the end
 };
 
+/// `checkpoint = { … }`; exactly one `every` is not 0.
+struct CheckpointSettings {
+  std::string directory;
+  int64_t every_epochs = 1, every_steps = 0;
+  double every_seconds = 0;
+  int64_t keep = 3;
+  std::string watch;      ///< `validation/loss`: by it the best is known and kept; empty: no best
+  bool maximize = false;  ///< of `watch`
+};
+
 /// When splits are evaluated while training; exactly one is not 0.
 struct EvaluateEvery {
   int64_t epochs = 1, steps = 0;
@@ -146,6 +156,7 @@ struct Program {
   int64_t seed = 0;
   GradientSettings gradients;
   std::optional<StopEarly> stop_early;
+  std::optional<CheckpointSettings> checkpoint;
   EvaluateEvery evaluate_every;
   /// Steps of an epoch: batches, joined by `accumulate`. 0 before the data is open.
   int64_t updates_per_epoch = 0;

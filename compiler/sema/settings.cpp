@@ -10,12 +10,12 @@ using syntax::DeclKind;
 using syntax::ItemKind;
 
 const std::vector<std::string>& train_fields() {
-  static const std::vector<std::string> fields = {"model", "data", "loss",      "metrics",   "optimizer",  "strategy",      "epochs",
-                                                  "steps", "seed", "precision", "gradients", "stop_early", "evaluate_every"};
+  static const std::vector<std::string> fields = {"model", "data", "loss",      "metrics",   "optimizer",  "strategy",       "epochs",
+                                                  "steps", "seed", "precision", "gradients", "stop_early", "evaluate_every", "checkpoint"};
   return fields;
 }
 const std::vector<std::string>& later_train_fields() {
-  static const std::vector<std::string> fields = {"checkpoint", "reproducible", "report", "profile"};
+  static const std::vector<std::string> fields = {"reproducible", "report", "profile"};
   return fields;
 }
 const std::vector<std::string>& dataset_fields() {
@@ -29,6 +29,7 @@ const std::vector<std::string>& later_dataset_fields() {
 
 const std::vector<std::string>& record_fields(const std::string& setting) {
   static const std::map<std::string, std::vector<std::string>> fields = {
+      {"checkpoint", {"directory", "every", "keep", "watch", "mode"}},
       {"gradients", {"accumulate", "clip_norm", "clip_value"}},
       {"stop_early", {"watch", "patience", "minimum_change", "mode", "restore_best"}},
   };

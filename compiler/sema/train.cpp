@@ -67,6 +67,7 @@ class TrainReader {
     const Value optimizer = read_optimizer();
     if (readable && data) build(*data, model, optimizer);
     read_stop_early(evaluator_, settings_, train_, scope_);
+    read_checkpoint(evaluator_, settings_, train_, scope_);
   }
 
  private:

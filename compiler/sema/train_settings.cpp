@@ -86,7 +86,6 @@ void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl&
   if (!record.given()) return;
   Reporter& reporter = evaluator.reporter();
   const int errors = reporter.errors();
-  static constexpr std::string_view kModes[] = {"min", "max"};
   StopEarly stop;
   const auto patience = record.integer("patience", 1);
   stop.patience = patience.value_or(1);
@@ -96,26 +95,37 @@ void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl&
                     fmt::format("{}", stop.minimum_change));
   }
   stop.restore_best = record.boolean("restore_best").value_or(false);
-  const auto mode = record.word("mode", kModes);
-  const RecordSetting::Entry* watch = record.find("watch");
-  if (!watch)
+  if (!record.find("watch"))
     reporter.report(record.range(), diag::missing_setting, "`stop_early`", "`watch`").help("what to look at: `watch = validation.loss`");
   if (!record.find("patience")) {
     reporter.report(record.range(), diag::missing_setting, "`stop_early`", "`patience`")
         .help("how often in a row `watch` may be no better: `patience = 3`");
   }
-  if (!watch) return;
+  auto watch = read_watch(evaluator, record, "`stop_early`");
+  if (!watch || reporter.errors() != errors) return;
+  stop.split = std::move(watch->split);
+  stop.report = std::move(watch->report);
+  stop.maximize = watch->maximize;
+  evaluator.program().stop_early = std::move(stop);
+}
+
+std::optional<Watch> read_watch(Evaluator& evaluator, RecordSetting& record, const std::string& setting) {
+  static constexpr std::string_view kModes[] = {"min", "max"};
+  Reporter& reporter = evaluator.reporter();
+  const int errors = reporter.errors();
+  const auto mode = record.word("mode", kModes);
+  const RecordSetting::Entry* watch = record.find("watch");
+  if (!watch) return std::nullopt;
   const Expr* path = watch->expr;
   if (!path || path->kind != ExprKind::field || path->items[0]->kind != ExprKind::name) {
     reporter.report(watch->range, diag::setting_type, "`watch`", "a split and what is reported of it, such as `validation.loss`",
                     path ? "`" + text_of(*path) + "`" : evaluator.shown(watch->value));
-    return;
+    return std::nullopt;
   }
-  stop.split = path->items[0]->name;
-  stop.report = path->name;
+  Watch found{path->items[0]->name, path->name};
   const Program& program = evaluator.program();
   const std::vector<std::string> known = watchable(program);
-  const std::string wanted = stop.split + "." + stop.report;
+  const std::string wanted = found.split + "." + found.report;
   // What is missing because of another mistake is not said again.
   const bool complete = !reporter.has_errors() && !program.data.splits.empty();
   if (complete && std::find(known.begin(), known.end(), wanted) == known.end()) {
@@ -126,14 +136,15 @@ void read_stop_early(Evaluator& evaluator, const Settings& settings, const Decl&
       reported.help("there is " + enumerate(known));
     }
   } else if (mode) {
-    stop.maximize = *mode == "max";
-  } else if (const auto known_mode = maximized(stop.report)) {
-    stop.maximize = *known_mode;
+    found.maximize = *mode == "max";
+  } else if (const auto known_mode = maximized(found.report)) {
+    found.maximize = *known_mode;
   } else if (!record.find("mode")) {
-    reporter.report(record.range(), diag::missing_setting, "`stop_early`", "`mode`")
+    reporter.report(record.range(), diag::missing_setting, setting, "`mode`")
         .help("whether less or more of `" + wanted + "` is better: `mode = min` or `mode = max`");
   }
-  if (reporter.errors() == errors) evaluator.program().stop_early = std::move(stop);
+  if (reporter.errors() != errors) return std::nullopt;
+  return found;
 }
 
 void add_clipping(Evaluator& evaluator, MinimizeSite& site, Range range) {

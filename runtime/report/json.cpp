@@ -49,6 +49,9 @@ class Json final : public Progress {
            {"seconds", position.seconds},
            {"reports", object_of(values)}});
   }
+  void saved(const Saved& saved) override {
+    write({{"event", "saved"}, {"path", saved.path}, {"total_step", saved.total_step}, {"best", saved.best}});
+  }
   void message(const std::string& text) override { write({{"event", "message"}, {"text", text}}); }
   void end(const End& end) override {
     write({{"event", "end"},

@@ -63,6 +63,7 @@ class Plain : public Progress {
   void evaluation(const std::string& split, const Position&, std::span<const Value> values) override {
     line(fmt::format("  {}: {}", split, values_text(values)));
   }
+  void saved(const Saved& saved) override { line(fmt::format("  saved {}{}", saved.path, saved.best ? ", the best so far" : "")); }
   void message(const std::string& text) override { line(text); }
   void end(const End& end) override {
     line(fmt::format("{} after {} ({}) in {}: {} examples/s", end.interrupted ? "interrupted" : "done", plural(end.epochs, "epoch"),
@@ -118,6 +119,7 @@ class Quiet final : public Progress {
   void step(const Position&, std::span<const Value>) override {}
   void epoch(const Position&, std::span<const Value>) override {}
   void evaluation(const std::string&, const Position&, std::span<const Value>) override {}
+  void saved(const Saved&) override {}
   void message(const std::string&) override {}
   void end(const End& end) override {
     write_values(out_, end.values);

@@ -40,6 +40,13 @@ struct Position {
 
 using Value = std::pair<std::string, double>;  ///< a report's name and value
 
+/// A checkpoint that was written.
+struct Saved {
+  std::string path;
+  int64_t total_step = 0;
+  bool best = false;  ///< by the report that the run watches
+};
+
 struct End {
   bool interrupted = false;
   int64_t epochs = 0, steps = 0;  ///< done; an epoch begun is not counted
@@ -58,6 +65,7 @@ class Progress {
   virtual void step(const Position& position, std::span<const Value> values) = 0;
   virtual void epoch(const Position& position, std::span<const Value> values) = 0;
   virtual void evaluation(const std::string& split, const Position& position, std::span<const Value> values) = 0;
+  virtual void saved(const Saved& saved) = 0;
   /// Something that people should know: a line of its own.
   virtual void message(const std::string& text) = 0;
   virtual void end(const End& end) = 0;
@@ -69,7 +77,7 @@ std::unique_ptr<Progress> make_plain(std::ostream& out);
 std::unique_ptr<Progress> make_live(std::ostream& out, std::function<int()> width);
 /// The last values only.
 std::unique_ptr<Progress> make_quiet(std::ostream& out);
-/// One object a line, with `event`: start, step (once a second), epoch, evaluation, message, end. A value that is not
+/// One object a line, with `event`: start, step (once a second), epoch, evaluation, saved, message, end. A value that is not
 /// finite is null.
 std::unique_ptr<Progress> make_json(std::ostream& out);
 

@@ -1,4 +1,4 @@
-// The handler of SIGINT.
+// The handler of SIGINT and SIGTERM.
 #include "runtime/train/interrupt.h"
 
 #include <unistd.h>
@@ -8,9 +8,9 @@ namespace {
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
-void handle(int) {
-  if (asked_to_stop) _exit(130);
-  asked_to_stop = 1;
+void handle(int signal) {
+  if (asked_to_stop) _exit(128 + signal);
+  asked_to_stop = signal;
 }
 
 }  // namespace
@@ -21,11 +21,15 @@ Interrupt::Interrupt() {
   action.sa_handler = handle;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &before_);
+  sigaction(SIGINT, &action, &interrupt_before_);
+  sigaction(SIGTERM, &action, &terminate_before_);
 }
 
-Interrupt::~Interrupt() { sigaction(SIGINT, &before_, nullptr); }
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &interrupt_before_, nullptr);
+  sigaction(SIGTERM, &terminate_before_, nullptr);
+}
 
-bool Interrupt::asked() const { return asked_to_stop != 0; }
+int Interrupt::signal() const { return asked_to_stop; }
 
 }  // namespace dtl::train

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "runtime/report/format.h"
+#include "runtime/train/saver.h"
 
 namespace dtl::train {
 
@@ -43,6 +44,46 @@ bool EarlyStopping::restore(int64_t step) {
   if (kept_.empty() || state_.best_step == 0 || state_.best_step == step) return false;
   for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(executor_.state(kept_[i]).data(), best_[i].data(), best_[i].size());
   return true;
+}
+
+namespace {
+// Names of the remembered numbers, and of the copies: before a weight's path.
+constexpr const char *kBest = "stop_early.best", *kBestStep = "stop_early.best_step", *kWaited = "stop_early.waited";
+constexpr const char* kCopies = "stop_early/";
+}  // namespace
+
+void EarlyStopping::save(checkpoint::Standing& to) const {
+  if (!rule_) return;
+  to.kept[kBest] = state_.best;
+  to.kept[kBestStep] = static_cast<double>(state_.best_step);
+  to.kept[kWaited] = static_cast<double>(state_.waited);
+}
+
+std::vector<checkpoint::Snapshot::Tensor> EarlyStopping::copies() const {
+  std::vector<checkpoint::Snapshot::Tensor> tensors;
+  if (state_.best_step == 0) return tensors;
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    checkpoint::TensorType type = saved_state(executor_.plan(), executor_.plan().states[static_cast<size_t>(kept_[i])])->type;
+    type.name = kCopies + type.name;
+    tensors.push_back({std::move(type), best_[i], true});
+  }
+  return tensors;
+}
+
+void EarlyStopping::resume(const checkpoint::Checkpoint& from) {
+  const checkpoint::Standing& standing = from.standing();
+  state_.best = standing.number(kBest, 0);
+  state_.best_step = static_cast<int64_t>(standing.number(kBestStep, 0));
+  state_.waited = static_cast<int64_t>(standing.number(kWaited, 0));
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const std::span<const std::byte> now = executor_.state(kept_[i]);
+    const checkpoint::TensorEntry* copy = from.find(kCopies + executor_.plan().states[static_cast<size_t>(kept_[i])].path);
+    if (copy && copy->type.bytes() == static_cast<int64_t>(now.size())) {
+      from.read(*copy, best_[i]);
+    } else {
+      std::memcpy(best_[i].data(), now.data(), now.size());
+    }
+  }
 }
 
 std::string EarlyStopping::text() const {

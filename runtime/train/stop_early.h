@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
 
@@ -45,9 +46,12 @@ class EarlyStopping {
   /// One line for people.
   std::string text() const;
 
-  /// The copy itself is not part of it.
-  const StopState& state() const { return state_; }
-  void set_state(const StopState& state) { state_ = state; }
+  /// Into a checkpoint, and back: what is remembered, and copies of the best look's weights by path.
+  void save(checkpoint::Standing& to) const;
+  std::vector<checkpoint::Snapshot::Tensor> copies() const;
+  /// Faults: those of reading. Where the checkpoint has no copies (it was made without `restore_best`), the weights at hand are
+  /// the best from here on.
+  void resume(const checkpoint::Checkpoint& from);
 
  private:
   bool better(double value) const;

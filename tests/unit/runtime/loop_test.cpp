@@ -1,9 +1,12 @@
 // The training loop on a plan made by hand: its "model" writes down which rows it was given.
 #include "runtime/train/loop.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include "runtime/data/order.h"
@@ -126,6 +129,9 @@ class Recorder : public report::Progress {
   void epoch(const Position& position, std::span<const Value> values) override { add("epoch", position, values); }
   void evaluation(const std::string& split, const Position& position, std::span<const Value> values) override {
     add(split, position, values);
+  }
+  void saved(const report::Saved& saved) override {
+    events.push_back("saved " + saved.path.substr(saved.path.rfind('/') + 1) + (saved.best ? ", best" : ""));
   }
   void message(const std::string& text) override { events.push_back(text); }
   void end(const report::End& end) override { events.push_back(end.interrupted ? "end, interrupted" : "end"); }
@@ -307,6 +313,138 @@ TEST_CASE("loop: Ctrl-C ends the run after the step, and what handled it before 
   CHECK(outcome.epochs == 0);
   CHECK(progress.events == std::vector<std::string>{"step 1.1/3 loss 1.5", "interrupted in epoch 1 after step 1", "end, interrupted"});
   CHECK(after.sa_handler == before.sa_handler);
+}
+
+/// A folder that is gone at the end.
+struct Folder {
+  std::string path = (std::filesystem::temp_directory_path() / ("loop-" + std::to_string(getpid()))).string();
+  Folder() { std::filesystem::remove_all(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+Job saving_job(const std::string& directory) {
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.splits.push_back({"validation", std::make_shared<Numbers>(3, 100.f)});
+  job.shuffle = -1;
+  job.saving.directory = directory;
+  job.saving.every_epochs = 1;
+  return job;
+}
+
+const auto kNoneDamaged = [](const std::string& path, const Fault&) { FAIL(path); };
+
+TEST_CASE("loop: a run that is interrupted after any step and resumed is the unbroken one") {
+  const Folder folder;
+  const plan::Executable plan = executable(4);
+  Job job = saving_job(folder.path + "/unbroken");
+  checkpoint::prepare(checkpoint::disk(), job.saving.directory, 0);
+  Executor unbroken(plan, {});
+  Recorder all;
+  const Outcome whole = train(unbroken, job, all);
+  CHECK(all.events == std::vector<std::string>{"epoch 1.3/3 loss 4.5", "validation 1.3/3 loss 101", "saved step-000003",
+                                               "epoch 2.3/3 loss 4.5", "validation 2.3/3 loss 101", "saved step-000006", "end"});
+  // A step reports but not the last of an epoch: interrupted before the reports of an epoch, or within it.
+  for (int at = 1; at <= 4; ++at) {
+    CAPTURE(at);
+    job.saving.directory = folder.path + "/at" + std::to_string(at);
+    checkpoint::prepare(checkpoint::disk(), job.saving.directory, 0);
+    Recorder first;
+    first.always = true;
+    int steps = 0;
+    first.on_step = [&] {
+      if (++steps == at) std::raise(SIGTERM);
+    };
+    {
+      Executor executor(plan, {});
+      const Outcome outcome = train(executor, job, first);
+      CHECK(outcome.interrupted);
+      CHECK(outcome.signal == SIGTERM);
+    }
+    const checkpoint::Checkpoint from = checkpoint::open(job.saving.directory, kNoneDamaged);
+    CHECK(from.standing().total_step == (at <= 2 ? at : at + 1));
+    job.resume = &from;
+    Executor executor(plan, {});
+    Recorder second;
+    const Outcome outcome = train(executor, job, second);
+    CHECK(log_of(executor) == log_of(unbroken));
+    CHECK(outcome.reports == whole.reports);
+    CHECK(outcome.steps == whole.steps);
+    CHECK(outcome.epochs == whole.epochs);
+    // What the unbroken run said after that point.
+    const auto tail = std::vector<std::string>(second.events.begin() + 1, second.events.end());
+    CHECK(std::equal(tail.rbegin(), tail.rend(), all.events.rbegin()));
+    CHECK(tail.size() == (at <= 2 ? 7 : 4));
+    job.resume = nullptr;
+  }
+}
+
+TEST_CASE("loop: a limit of steps that is raised goes on within its epoch") {
+  const Folder folder;
+  const plan::Executable plan = executable(4);
+  Job job = saving_job(folder.path);
+  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  job.epochs = 0;
+  job.steps = 4;
+  {
+    Executor executor(plan, {});
+    Recorder progress;
+    train(executor, job, progress);
+  }
+  const checkpoint::Checkpoint from = checkpoint::open(folder.path, kNoneDamaged);
+  CHECK_FALSE(from.standing().open);
+  job.resume = &from;
+  job.steps = 6;
+  Executor resumed(plan, {}), unbroken(plan, {});
+  Recorder progress;
+  const Outcome outcome = train(resumed, job, progress);
+  job.resume = nullptr;
+  job.saving.directory.clear();
+  CHECK(train(unbroken, job, progress).reports == outcome.reports);
+  CHECK(log_of(resumed) == log_of(unbroken));
+}
+
+TEST_CASE("loop: within an epoch the data cannot change") {
+  const Folder folder;
+  const plan::Executable plan = executable(4);
+  Job job = saving_job(folder.path);
+  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  job.epochs = 0;
+  job.steps = 2;
+  Executor executor(plan, {});
+  Recorder progress;
+  train(executor, job, progress);
+  const checkpoint::Checkpoint from = checkpoint::open(folder.path, kNoneDamaged);
+  job.resume = &from;
+  job.steps = 6;
+  SECTION("seed") { job.seed = 8; }
+  SECTION("batch") { job.batch = 3; }
+  SECTION("shuffle") { job.shuffle = 4; }
+  SECTION("examples") { job.splits[0].source = std::make_shared<Numbers>(11, 0.f); }
+  try {
+    train(executor, job, progress);
+    FAIL("it went on");
+  } catch (const Fault& fault) {
+    CHECK(fault.code() == 6110);
+  }
+}
+
+TEST_CASE("loop: the newest are kept, and the best by what is watched") {
+  const Folder folder;
+  const plan::Executable plan = executable(4);
+  Job job = saving_job(folder.path);
+  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  job.epochs = 5;
+  job.saving.keep = 2;
+  job.saving.watch = "validation/loss";  // the same in each epoch: the first is best
+  Executor executor(plan, {});
+  Recorder progress;
+  train(executor, job, progress);
+  std::vector<std::string> names;
+  for (const checkpoint::Found& found : checkpoint::checkpoints_in(folder.path))
+    names.push_back(checkpoint::name_of_step(found.total_step));
+  CHECK(names == std::vector<std::string>{"step-000003", "step-000012", "step-000015"});
+  CHECK(checkpoint::open(folder.path + "/best", kNoneDamaged).standing().total_step == 3);
+  CHECK(progress.events[2] == "saved step-000003, best");
 }
 
 }  // namespace
