@@ -38,8 +38,9 @@ std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateE
       // Others are reset before they are used.
       if (state.path.starts_with("train/")) return saved;
       return std::nullopt;
-    case StateRole::report:  // computed from accumulators
-    case StateRole::seed:    // the program's
+    case StateRole::pending:  // of an update that is being made; a run is saved between two
+    case StateRole::report:   // computed from accumulators
+    case StateRole::seed:     // the program's
       return std::nullopt;
   }
   __builtin_unreachable();
