@@ -1,6 +1,7 @@
 // Checkpoints through the command: killed at random, interrupted, resumed with other replicas, other programs, a full disk.
 #include "runtime/checkpoint/checkpoint.h"
 
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "compiler/driver/options.h"
 
@@ -156,8 +158,9 @@ TEST_CASE("checkpoint: a run that is killed anywhere and resumed ends with the b
 TEST_CASE("checkpoint: SIGTERM saves after the step, says where to go on, and ends with 143") {
   const Job job;
   nlohmann::json last, message;
+  bool asked = false;
   const int status = train_in_child(job.command({"--json", "--set", "epochs=1000000"}), [&](pid_t child, const nlohmann::json& event) {
-    if (event["event"] == "saved" && last.is_null()) kill(child, SIGTERM);
+    if (event["event"] == "saved" && !std::exchange(asked, true)) kill(child, SIGTERM);
     if (event["event"] == "message") message = event;
     last = event;
   });
@@ -232,7 +235,7 @@ TEST_CASE("checkpoint: programs that do not fit are told both facts; hyperparame
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(8) |> dense(3) }");
   refused("DTL6107", "its `Net/dense.0/kernel` is f32[6, 16], the program's is f32[6, 8]");
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16) |> dense(3) |> dense(3) }");
-  refused("DTL6106", "lacks `Net/dense.2/kernel`, which the program has; the nearest there is `Net/dense.1/kernel`");
+  refused("DTL6106", "lacks `Net/dense.2/kernel`, which the program has");
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(3) }");
   refused("DTL6107", "Net/dense.0/kernel");
   CHECK(run_command(job.command({"--quiet", "--overwrite"})).status == 0);
@@ -256,6 +259,8 @@ TEST_CASE("checkpoint: a disk that fills while training ends it, and the last ch
   // A small disk can be mounted only by who may mount.
   const pid_t child = fork();
   if (child == 0) {
+    // In a file system view of its own: the mount ends with the process.
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
     if (mount("none", job.run_folder().c_str(), "tmpfs", 0, "size=64k") != 0) _exit(77);
     const Ran ran = run_command(job.command({"--set", "checkpoint.keep=100"}));
     int result =
@@ -266,7 +271,6 @@ TEST_CASE("checkpoint: a disk that fills while training ends it, and the last ch
     } catch (const Fault&) {
       result = 4;
     }
-    umount(job.run_folder().c_str());
     _exit(result);
   }
   int status = 0;
