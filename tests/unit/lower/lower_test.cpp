@@ -201,6 +201,36 @@ train {
   CHECK(run.weight("B/b").data[0] == Approx(3 - 0.1 * a));
 }
 
+TEST_CASE("of two models in one loss, a minimize moves the one it is over, through the other's new weights") {
+  // What a generator makes before the discriminator's update is judged again after it.
+  Run run(lowered(R"(
+dataset Points {
+  train = synthetic(12, seed = 1, fields = { x = normal([]) })
+  batch = 4
+}
+model Maker (x: f32[batch]) -> f32[batch] {
+  weight v: f32[] = 2.0
+  x * v
+}
+model Judge (x: f32[batch]) -> f32[batch] {
+  weight w: f32[] = 3.0
+  x * w
+}
+train {
+  data = Points
+  epochs = 1
+  step (x) {
+    let made = Maker(x)
+    minimize(mean(Judge(made)), over = Judge, using = sgd(0.1))
+    minimize(-mean(Judge(made)), over = Maker, using = sgd(0.1))
+  }
+})"));
+  run.train({{"x", array({2}, {1, 4})}});
+  const double w = 3 - 0.1 * 2 * 2.5;
+  CHECK(run.weight("Judge/w").data[0] == Approx(w));
+  CHECK(run.weight("Maker/v").data[0] == Approx(2 + 0.1 * w * 2.5));
+}
+
 TEST_CASE("states keep what training writes, and evaluation reads it") {
   const std::string text = R"(
 dataset Points {

@@ -1,0 +1,112 @@
+// Whole programs, as users run them: each trains on two replicas as on one device, through every report it makes.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "compiler/driver/options.h"
+#include "source_dir.h"
+#include "tests/unit/runtime/folder_testing.h"
+
+using namespace dtl;
+
+namespace {
+
+struct Program {
+  const char* file;
+  std::vector<std::string> sets;  ///< what makes it short
+};
+
+const std::string kImages = "idx(images = \"train-images-idx3-ubyte.gz\", labels = \"train-labels-idx1-ubyte.gz\")";
+const std::string kTest = "idx(images = \"t10k-images-idx3-ubyte.gz\", labels = \"t10k-labels-idx1-ubyte.gz\")";
+
+/// Six hundred and fifty images, of which the last batch is short; thirty to validate and thirty to test.
+std::vector<std::string> few_images(std::vector<std::string> more = {}) {
+  more.push_back("Fashion.train=" + kImages + " |> take(650)");
+  more.push_back("Fashion.validation=" + kImages + " |> skip(59_970)");
+  more.push_back("Fashion.test=" + kTest + " |> take(30)");
+  return more;
+}
+
+/// 200 messages of words w0 … w29; those with a w1 have the label 1.
+std::string messages() {
+  std::string text = "text,label,split\n";
+  uint32_t state = 7;
+  for (int i = 0; i < 200; ++i) {
+    bool label = false;
+    for (int j = 0; j <= i % 8; ++j) {
+      state = state * 1664525 + 1013904223;
+      const uint32_t word = (state >> 16) % 30 * ((state >> 24) % 30) / 30;
+      label |= word == 1;
+      text += "w" + std::to_string(word) + " ";
+    }
+    text += "," + std::to_string(label) + (i % 5 ? ",train\n" : ",validation\n");
+  }
+  return text;
+}
+
+/// The numbers of every report of a run, in their order.
+std::vector<double> reports(const Program& program, const test::TemporaryFolder& folder, const std::string& strategy) {
+  setenv("DTL_DATA", "/usr/share/datasets/fashion-mnist", 0);
+  std::vector<std::string> arguments = {"train",
+                                        std::string(DTL_SOURCE_DIR) + "/" + program.file,
+                                        "--json",
+                                        "--threads",
+                                        "1",
+                                        "--cache",
+                                        "none",
+                                        "--data",
+                                        folder.path(),
+                                        "--strategy",
+                                        strategy,
+                                        "--set",
+                                        "precision=f64"};
+  for (const std::string& set : program.sets) {
+    arguments.emplace_back("--set");
+    arguments.push_back(set);
+  }
+  std::ostringstream out, err;
+  const int status = driver::run(arguments, out, err);
+  INFO(err.str());
+  REQUIRE(status == 0);
+  std::vector<double> numbers;
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (!event.contains("reports")) continue;
+    for (const auto& [name, value] : event["reports"].items()) {
+      REQUIRE(value.is_number());
+      if (!name.ends_with("slowest"))
+        numbers.push_back(value.get<double>());  // a largest share, which is of each number of replicas another
+    }
+  }
+  return numbers;
+}
+
+void check_equivalence(const Program& program) {
+  const test::TemporaryFolder folder("programs");
+  folder.plain("messages.csv", messages());
+  CAPTURE(program.file);
+  const std::vector<double> one = reports(program, folder, "one_device()");
+  REQUIRE(one.size() >= 2);
+  const std::vector<double> two = reports(program, folder, "mirrored(replicas = 2)");
+  REQUIRE(two.size() == one.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(two[i] - one[i]) <= 1e-9 * std::abs(one[i]) + 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the first programs train on two replicas as on one device") {
+  check_equivalence({"tests/programs/fashion_mlp.dtl", few_images({"epochs=2"})});
+  check_equivalence(
+      {"tests/programs/custom_step.dtl", {"Fashion.train=" + kImages + " |> take(650)", "Fashion.test=" + kTest + " |> take(30)"}});
+  check_equivalence({"tests/programs/own_strategy.dtl",
+                     {"epochs=2", "Points.train=synthetic(600, seed = 1, fields = { x = normal([32]), noise = normal([]) })"}});
+}
+
+TEST_CASE("the example of a GAN trains on two replicas as on one device") {
+  check_equivalence({"examples/gan/gan.dtl",
+                     {"epochs=2", "Ring.train=synthetic(1_000, fields = { mode = integers(0, modes, []), offset = normal([2]) })"}});
+}
