@@ -213,6 +213,10 @@ def images():
     def depthwise(x, depthwise_conv2d_0_kernel, depthwise_conv2d_0_bias):
         return back(F.conv2d(turn(x), depthwise_conv2d_0_kernel.permute(3, 2, 0, 1), depthwise_conv2d_0_bias, 1, 1, 1, 4))
 
+    def separable(x, separable_conv2d_0_depthwise_conv2d_0_kernel, separable_conv2d_0_conv2d_0_kernel, separable_conv2d_0_conv2d_0_bias):
+        y = F.conv2d(turn(x), separable_conv2d_0_depthwise_conv2d_0_kernel.permute(3, 2, 0, 1), None, 2, 1, 1, 4)
+        return back(F.conv2d(y, separable_conv2d_0_conv2d_0_kernel.permute(3, 2, 0, 1), separable_conv2d_0_conv2d_0_bias))
+
     def transpose(stride, pad, crop=0):
         def run(x, conv2d_transpose_0_kernel, conv2d_transpose_0_bias):
             y = F.conv_transpose2d(turn(x), conv2d_transpose_0_kernel.permute(3, 2, 0, 1), conv2d_transpose_0_bias, stride, pad)
@@ -254,6 +258,12 @@ def images():
         case("x |> conv2d_transpose(5, stride = 2, padding = same)", transpose(2, 0, crop=1), {"x": x}, weights=turned),
         case("s |> conv1d(5, kernel = 3, dilation = 2, padding = causal)", lambda s, **w: causal(s, **w), {"s": torch.randn(2, 8, 4)},
              weights={"conv1d.0/kernel": 0.3 * torch.randn(3, 4, 5), "conv1d.0/bias": bias}),
+        case("v |> conv3d(5, kernel = [2, 3, 1], stride = [1, 2, 1], padding = [1, 0, 0])", lambda v, conv3d_0_kernel, conv3d_0_bias: F.conv3d(
+            v.permute(0, 4, 1, 2, 3), conv3d_0_kernel.permute(4, 3, 0, 1, 2), conv3d_0_bias, (1, 2, 1), (1, 0, 0)).permute(0, 2, 3, 4, 1),
+            {"v": torch.randn(2, 3, 5, 2, 4)}, weights={"conv3d.0/kernel": 0.3 * torch.randn(2, 3, 1, 4, 5), "conv3d.0/bias": bias}),
+        case("x |> separable_conv2d(5, stride = 2, padding = 1)", separable, {"x": x}, weights={
+            "separable_conv2d.0/depthwise_conv2d.0/kernel": 0.3 * torch.randn(3, 3, 1, 4),
+            "separable_conv2d.0/conv2d.0/kernel": torch.randn(1, 1, 4, 5), "separable_conv2d.0/conv2d.0/bias": bias}),
         case("x |> max_pool(2)", pool(F.max_pool2d, 2, 2), {"x": x}),
         case("x |> max_pool(3, stride = 2)", pool(F.max_pool2d, 3, 2), {"x": x}),
         case("x |> max_pool(3, stride = 2, padding = 1)", pool(F.max_pool2d, 3, 2, 1), {"x": x}),

@@ -207,3 +207,40 @@ TEST_CASE("sort, top_k, argsort and cumsum are what they say, equals in their or
   CHECK(measured("cumsum(x, reverse = true)", x) == std::pair(5.5 + 2.5 + 3.5 + 0.5, List{1, 2, 3, 4}));
   CHECK(measured("argsort(x) * " + places + " + 0 * w", {NAN, 1, -1, 2}).first == 1 + 2 * 3 + 3 * 0);
 }
+
+TEST_CASE("spatial_dropout leaves or takes whole channels of an example, and none outside training") {
+  Run run(lowered(R"(dataset Images {
+  train = synthetic(16, fields = { image = normal([4, 3, 8]) })
+  batch = 16
+}
+model Net (image: float[batch, 4, 3, 8]) -> float[batch, 4, 3, 8] {
+  weight w: float[] = ones
+  w * image |> spatial_dropout(0.25)
+}
+train {
+  model = Net
+  data = Images
+  loss = mean(prediction)
+  metrics = {
+    spread = max(max(prediction, axis = [1, 2]) - min(prediction, axis = [1, 2]))
+    kept = mean(prediction != 0)
+    largest = max(prediction)
+    examples_differ = max(max(prediction, axis = 0) - min(prediction, axis = 0))
+  }
+  optimizer = sgd(0.0)
+  epochs = 1
+}
+)"));
+  const graph::Array image = array({16, 4, 3, 8}, std::vector<double>(size_t{16 * 4 * 3 * 8}, 1));
+  run.start();
+  run.train({{"image", image}});
+  CHECK(run.report("train/spread") == 0);
+  CHECK(run.report("train/kept") > 0.5);
+  CHECK(run.report("train/kept") < 0.95);
+  CHECK(run.report("train/largest") == Approx(1 / 0.75));
+  CHECK(run.report("train/examples_differ") > 0);
+  run.start();
+  run.evaluate({{"image", image}});
+  CHECK(run.report("eval/kept") == 1);
+  CHECK(run.report("eval/largest") == 1);
+}
