@@ -24,6 +24,9 @@ file : (declaration (NEWLINE declaration)*)? EOF ;
 // `--set name=EXPRESSION`, `--strategy EXPRESSION`
 fragmentOfExpression : expression EOF ;
 
+// A line of the interactive session that is no declaration.
+fragmentOfItem : item EOF ;
+
 // What is still worth reading below a header that is not one.
 fragmentOfBody : body EOF ;
 

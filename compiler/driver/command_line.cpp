@@ -74,6 +74,10 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 
   CLI::App* library_command = app.add_subcommand("library", "the standard library's reference, whole or of one name");
   library_command->add_option("NAME", options.name, "such as dense");
+  CLI::App* repl_command = app.add_subcommand("repl", "an interactive session: expressions are evaluated at once");
+  add_program_options(repl_command, options);
+  repl_command->get_option("FILE")->required(false);
+  repl_command->remove_option(repl_command->get_option("--json"));
 
   app.add_subcommand("ops", "the table of primitive ops");
 
@@ -92,6 +96,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);
     if (*explain_error_command) return explain_error(options, out, err);
+    if (*repl_command) return repl(options, out, err);
     if (*pass_command) return pass(options, out, err);
     if (*library_command) return print_library(options, out, err);
     return print_ops(out);

@@ -18,7 +18,7 @@ class Importer {
   void run(syntax::Ast& main) {
     const std::string& name = compilation_.sources.file(main.file).name;
     known_.emplace(identity(name), &main);
-    read_imports(main, name);
+    read_imports(main);
   }
 
  private:
@@ -29,10 +29,12 @@ class Importer {
     return error ? path.lexically_normal().string() : canonical.string();
   }
 
-  void read_imports(const syntax::Ast& ast, const std::string& name) {
+  void read_imports(const syntax::Ast& ast) {
     path_.push_back(&ast);
     for (const syntax::Decl* decl : ast.decls) {
-      if (decl->kind == syntax::DeclKind::import_file) read(*decl, (fs::path(name).parent_path() / decl->path).lexically_normal().string());
+      if (decl->kind != syntax::DeclKind::import_file) continue;
+      const fs::path importer = compilation_.sources.file(decl->range.file).name;
+      read(*decl, (importer.parent_path() / decl->path).lexically_normal().string());
     }
     path_.pop_back();
   }
@@ -60,7 +62,7 @@ class Importer {
     imports_[&import] = &read;
     known_.emplace(key, &read);
     by_import_[&read] = &import;
-    read_imports(read, name);
+    read_imports(read);
   }
 
   void cycle(const syntax::Decl& import, const std::string& name, std::vector<const syntax::Ast*>::const_iterator from) {

@@ -49,6 +49,7 @@ int format(const Options& options, std::ostream& out, std::ostream& err);
 int pass(const Options& options, std::ostream& out, std::ostream& err);
 int print_library(const Options& options, std::ostream& out, std::ostream& err);
 int print_ops(std::ostream& out);
+int repl(const Options& options, std::ostream& out, std::ostream& err);
 int train(const Options& options, std::ostream& out, std::ostream& err);
 
 }  // namespace dtl::driver

@@ -50,29 +50,58 @@ bool Compilation::parse() {
   return ast != nullptr && !sink.has_errors();
 }
 
-bool Compilation::check(bool needs_train) {
+bool Compilation::parse(const std::vector<std::pair<std::string, std::string>>& texts) {
+  ast = std::make_unique<syntax::Ast>();
+  for (const auto& [name, text] : texts) {
+    main_file = sources.add(name, text);
+    parts_.push_back(syntax::parse(sources, main_file, sink));
+    if (!parts_.back()) return false;
+    ast->decls.insert(ast->decls.end(), parts_.back()->decls.begin(), parts_.back()->decls.end());
+  }
+  if (texts.empty()) main_file = sources.add("<session>", "");
+  ast->file = main_file;
+  return !sink.has_errors();
+}
+
+std::optional<sema::Options> Compilation::prepare() {
   for (const EmbeddedFile& file : stdlib_files()) {
     const source::FileId id = sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
     library_.push_back(syntax::parse(sources, id, sink));
-    if (!library_.back()) return false;
+    if (!library_.back()) return std::nullopt;
   }
 
-  if (!read_imports() || sink.has_errors()) return false;
+  if (!read_imports() || sink.has_errors()) return std::nullopt;
 
   fragments_ = std::make_unique<syntax::Ast>();
   effective =
       sema::make_effective(*ast, imports, library_, sources, *fragments_, {options_->sets, options_->strategy, options_->train}, sink);
   sema::Options sema_options;
   sema_options.devices = cores();
-  sema_options.needs_train = needs_train;
   sema_options.train = options_->train;
   sema_options.imports.insert(imports.begin(), imports.end());
   sema_options.spoken_in = effective.spoken_in;
+  return sema_options;
+}
 
+bool Compilation::check(bool needs_train) {
+  std::optional<sema::Options> sema_options = prepare();
+  if (!sema_options) return false;
+  sema_options->needs_train = needs_train;
   program = sema::check(*ast, library_, ops::table(),
                         {[this](const sema::SourceSpec& spec, source::Sink& into) { return data.open(spec, into); },
                          [this](const sema::VocabularySpec& spec, source::Sink& into) { return data.vocabulary(spec, into); }},
-                        sema_options, sink);
+                        *sema_options, sink);
+  return program.has_value() && !sink.has_errors();
+}
+
+bool Compilation::check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result) {
+  const std::optional<sema::Options> sema_options = prepare();
+  if (!sema_options) return false;
+  if (options_->strategy) {
+    request.strategy = syntax::parse_expression(*fragments_, sources, sources.add("<--strategy>", *options_->strategy), sink);
+    if (!request.strategy) return false;
+  }
+  program = sema::check_expression(*ast, library_, ops::table(), *sema_options, request, result, sink);
   return program.has_value() && !sink.has_errors();
 }
 
@@ -140,7 +169,7 @@ void Compilation::print_diagnostics(std::ostream& err) {
     err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, color)) << "\n";
     if (diagnostic->severity == source::Severity::warning) ++warnings;
   }
-  if (!options_->json && sink.has_errors())
+  if (!options_->json && sink.has_errors() && !options_->file.empty())
     err << fmt::format("{}: {} error{}\n", options_->file, sink.errors(), sink.errors() == 1 ? "" : "s");
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/driver/options.h"
 #include "compiler/graph/graph.h"
 #include "compiler/sema/effective.h"
+#include "compiler/sema/expression.h"
 #include "compiler/sema/sema.h"
 #include "compiler/source/diagnostic.h"
 #include "compiler/syntax/ast.h"
@@ -27,8 +28,12 @@ class Compilation {
   explicit Compilation(const Options& options, data::Decoding decoding = data::Decoding::late);
 
   bool parse();
+  /// Several texts, each with the name that diagnostics call it by, as if they were one file.
+  bool parse(const std::vector<std::pair<std::string, std::string>>& texts);
   /// Without `needs_train`, a file of declarations alone is no mistake.
   bool check(bool needs_train = true);
+  /// In place of `check`: one expression of an interactive session.
+  bool check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result);
   /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().
   std::optional<graph::Graph> graph(const std::string& stop_after = {});
   std::optional<plan::Plan> plan();
@@ -57,10 +62,12 @@ class Compilation {
 
  private:
   bool read_imports();
+  /// The library parsed, and imports read, the command line's values put in their places; nothing after a report.
+  std::optional<sema::Options> prepare();
   void cannot_place(const transform::PlaceError& error);
 
   const Options* options_;
-  std::vector<std::unique_ptr<syntax::Ast>> library_, imported_;
+  std::vector<std::unique_ptr<syntax::Ast>> library_, imported_, parts_;
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
 };
 

@@ -1,70 +1,22 @@
 // Check: declarations of file and library made known, names resolved, the chosen train block instantiated, and then every
 // other declaration on its own.
 #include <algorithm>
-#include <cctype>
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
 #include "compiler/sema/effective.h"
 #include "compiler/sema/resolve.h"
 #include "compiler/sema/sema.h"
+#include "compiler/sema/session.h"
 #include "compiler/sema/strategy.h"
 #include "compiler/sema/train.h"
 
 namespace dtl::sema {
 namespace {
 
-using source::Range;
 using syntax::Ast;
 using syntax::Decl;
 using syntax::DeclKind;
-using Library = std::vector<std::unique_ptr<Ast>>;
-
-/// What one walk over the program needs: a Program to fill and where mistakes go.
-struct Session {
-  Session(const Library& library, const graph::OpTable& ops, const Options& options, source::Sink& sink)
-      : reporter(sink), emitter(ops, reporter), evaluator(emitter, reporter, program, options) {
-    for (const auto& ast : library) reporter.add_library(ast->file);
-    evaluator.file_globals.outer = &evaluator.library_globals;
-    for (const auto& ast : library) {
-      for (const Decl* decl : ast->decls) evaluator.library_globals.decls.emplace(decl->name.text, decl);
-    }
-    evaluator.library_root = evaluator.scopes().inside(nullptr);
-    evaluator.file_root = evaluator.scopes().inside(nullptr);
-  }
-
-  void declare(const Ast& file, Globals& globals) {
-    globals.outer = &evaluator.library_globals;
-    for (const Decl* decl : file.decls) {
-      const bool is_import = decl->kind == DeclKind::import_file;
-      const std::string name = is_import ? alias_of(*decl) : decl->name.text;
-      // A train block's name is for the command line only, yet one name should mean one thing.
-      if (name.empty() || (decl->kind == DeclKind::train && !decl->name.range.known())) continue;
-      const Range at = is_import && !decl->name.range.known() ? decl->range : decl->name.range;
-      if (is_import && !is_name(name)) {
-        reporter.report(decl->range, diag::import_without_name, decl->path).help("write `import \"" + decl->path + "\" as name`");
-        continue;
-      }
-      const auto [known, fresh] = globals.decls.emplace(name, decl);
-      if (!fresh) {
-        const Decl& earlier = *known->second;
-        reporter.report(at, diag::declared_twice, name)
-            .note(earlier.name.range.known() ? earlier.name.range : earlier.range, "it is declared here already");
-      }
-    }
-  }
-
-  static bool is_name(const std::string& text) {
-    const auto letter = [](unsigned char c) { return std::isalpha(c) || c == '_'; };
-    return letter(static_cast<unsigned char>(text[0])) &&
-           std::all_of(text.begin(), text.end(), [&](unsigned char c) { return letter(c) || std::isdigit(c); });
-  }
-
-  Program program;
-  Reporter reporter;
-  Emitter emitter;
-  Evaluator evaluator;
-};
 
 /// Opens no file: for what is checked without a use.
 const DataCatalogue kNothing = {[](const SourceSpec&, source::Sink&) { return std::nullopt; },
@@ -225,16 +177,8 @@ void check_alone(Session& session, const Decl& decl, const DataCatalogue& catalo
 
 std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const DataCatalogue& catalogue,
                              const Options& options, source::Sink& sink) {
-  std::vector<const Ast*> files{&file};
-  for (const auto& [import, ast] : options.imports) {
-    if (std::find(files.begin(), files.end(), ast) == files.end()) files.push_back(ast);
-  }
-  // In the order in which they were read, not of addresses.
-  std::sort(files.begin() + 1, files.end(), [](const Ast* a, const Ast* b) { return a->file.index < b->file.index; });
-
   Session session(library, ops, options, sink);
-  for (const Ast* each : files)
-    session.declare(*each, each == &file ? session.evaluator.file_globals : session.evaluator.imported_globals[each->file.index]);
+  const std::vector<const Ast*> files = session.declare_all(file, options);
   session.evaluator.catalogue = &catalogue;
   session.evaluator.cyclic = resolve(session.evaluator, files);
   const Decl* train = the_train(file, options, session.reporter);

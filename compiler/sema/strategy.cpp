@@ -316,6 +316,15 @@ Value read_strategy(Evaluator& evaluator, Closure closure, Range range) {
 
 }  // namespace
 
+types::Strategy default_strategy() {
+  types::Strategy strategy;
+  strategy.name = "default";
+  strategy.mesh.axes = {{"data", 1}};
+  strategy.batch = {Placement::split(0)};
+  strategy.weights = strategy.gradients = strategy.optimizer = {Placement::broadcast()};
+  return strategy;
+}
+
 const std::vector<std::string>& strategy_fields() {
   static const std::vector<std::string> fields = {"mesh", "batch", "weights", "gradients", "optimizer", "update", "communication"};
   return fields;

@@ -170,12 +170,7 @@ class TrainReader {
       if (auto strategy = strategy_of(evaluator_, *chosen, scope_)) program_.strategy = std::move(*strategy);
       return;
     }
-    // Without a word about it: everything in one place.
-    types::Strategy& strategy = program_.strategy;
-    strategy.name = "default";
-    strategy.mesh.axes = {{"data", 1}};
-    strategy.batch = {types::Placement::split(0)};
-    strategy.weights = strategy.gradients = strategy.optimizer = {types::Placement::broadcast()};
+    program_.strategy = default_strategy();
   }
 
   const Decl* declared(const char* name, DeclKind kind, const char* expected, bool needed) {

@@ -27,6 +27,10 @@ class Builder {
   // build_expr.cpp
   const Expr* expression(const Node& node);
 
+  // build_item.cpp
+  /// `last`: it ends its body, so that an `if` is its result.
+  const Item* item(const Node& node, bool last);
+
  private:
   using Children = std::vector<const Node*>;
 
@@ -37,7 +41,6 @@ class Builder {
 
   // build_item.cpp
   const Body* body(const Node& node);
-  const Item* item(const Node& node, bool last);
   void keyword_item(const Node& node, Item& item);
   void tail(const Node& node, Item& item);
   /// The rule `expression` read as `name (parameters)`.

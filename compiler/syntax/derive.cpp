@@ -122,6 +122,8 @@ const antlr4::ParserRuleContext* run(DtlParser& parser, StartRule start) {
       return parser.file();
     case StartRule::body:
       return parser.fragmentOfBody();
+    case StartRule::item:
+      return parser.fragmentOfItem();
     case StartRule::expression:
       return parser.fragmentOfExpression();
   }

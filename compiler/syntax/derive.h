@@ -24,7 +24,7 @@ struct Mistake {
   std::vector<int32_t> expected;  ///< types of tokens
 };
 
-enum class StartRule { file, body, expression };
+enum class StartRule { file, body, item, expression };
 
 /// Either a root or a mistake.
 struct Derivation {

@@ -160,18 +160,36 @@ std::unique_ptr<Ast> parse(const source::SourceSet& sources, source::FileId file
   return ast;
 }
 
-const Expr* parse_expression(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink) {
+namespace {
+
+/// A text that is one rule of the grammar; `build` makes its Ast from the derivation. Null after a mistake.
+template <class Build>
+auto parse_fragment(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink, StartRule rule, Build build)
+    -> decltype(build(std::declval<Builder&>(), std::declval<const Node&>())) {
   const int errors = sink.errors();
   const std::optional<TokenList> list = read_tokens(sources, file, sink);
   if (!list) return nullptr;
   Mistakes mistakes(sources, file, *list, sink);
-  const Derivation derivation = derive(*list, all_of(*list), StartRule::expression);
+  const Derivation derivation = derive(*list, all_of(*list), rule);
   if (derivation.mistake) {
     mistakes.report(*derivation.mistake, true);
     return nullptr;
   }
-  const Expr* expression = Builder(into, *list, mistakes).expression(*derivation.root->children[0]);
-  return sink.errors() == errors ? expression : nullptr;
+  Builder builder(into, *list, mistakes);
+  const auto* made = build(builder, *derivation.root->children[0]);
+  return sink.errors() == errors ? made : nullptr;
+}
+
+}  // namespace
+
+const Expr* parse_expression(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink) {
+  return parse_fragment(into, sources, file, sink, StartRule::expression,
+                        [](Builder& builder, const Node& node) { return builder.expression(node); });
+}
+
+const Item* parse_item(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink) {
+  return parse_fragment(into, sources, file, sink, StartRule::item,
+                        [](Builder& builder, const Node& node) { return builder.item(node, true); });
 }
 
 }  // namespace dtl::syntax

@@ -21,4 +21,7 @@ std::unique_ptr<Ast> parse(const source::SourceSet& sources, source::FileId file
 /// The expression that a whole text of the command line is; its nodes live in `into`. Null with an error in the sink.
 const Expr* parse_expression(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink);
 
+/// The item of a body that a whole text is: `let x = 3`, `x + 1`. As parse_expression.
+const Item* parse_item(Ast& into, const source::SourceSet& sources, source::FileId file, source::Sink& sink);
+
 }  // namespace dtl::syntax

@@ -1,0 +1,42 @@
+// What a child process of `dslc repl` does with one input: check, compile, run, print, and send back what it made.
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/driver/repl_session.h"
+
+namespace dtl::driver {
+
+/// A text and what diagnostics call it.
+using LabelledText = std::pair<std::string, std::string>;
+
+struct ReplChildInput {
+  Options options;
+  std::vector<LabelledText> declarations, lets;
+  std::map<std::string, ReplTensor> held, trained;
+  std::optional<LabelledText> item;
+  Ask ask = Ask::value;
+  std::string checked;  ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
+  int64_t train_steps = 0;
+  bool quiet = false;  ///< prints diagnostics alone
+};
+
+struct ReplChildOutput {
+  bool good = false;
+  std::vector<std::string> let_names;
+  std::map<std::string, ReplTensor> tensors;
+};
+
+/// Runs in a child and waits for it; Ctrl-C meanwhile is the child's. Nothing where the child was stopped or died, of which
+/// the user is told.
+std::optional<ReplChildOutput> run_in_child(const ReplChildInput& input, std::ostream& out, std::ostream& err);
+
+/// The declarations of the standard library.
+std::vector<std::string> library_names();
+
+}  // namespace dtl::driver
