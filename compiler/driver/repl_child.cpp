@@ -307,6 +307,10 @@ std::optional<ReplChildOutput> run_in_child(const ReplChildInput& input, std::os
   if (child == 0) {
     close(ends[0]);
     std::signal(SIGINT, SIG_DFL);
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_UNBLOCK, &interrupt, nullptr);
     be_child(input, out, err, ends[1]);
   }
   close(ends[1]);
@@ -325,6 +329,7 @@ std::optional<ReplChildOutput> run_in_child(const ReplChildInput& input, std::os
   if (WIFSIGNALED(status)) {
     if (WTERMSIG(status) == SIGINT) {
       err << "\nstopped\n";
+      if (!isatty(STDIN_FILENO)) std::raise(SIGINT);  // a script ends with what it runs
     } else if (WTERMSIG(status) == SIGKILL) {
       err << "the computation was killed, probably for want of memory; the session goes on as it was\n";
     } else {

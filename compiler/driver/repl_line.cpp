@@ -2,12 +2,16 @@
 #include "compiler/driver/repl_line.h"
 
 #include <histedit.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cwchar>
 #include <filesystem>
 #include <istream>
 
@@ -110,15 +114,10 @@ class TerminalReader : public LineReader {
 
   Line read(const std::string& prompt) override {
     prompt_ = prompt;
-    // A signal ends the read, and the line with it.
-    struct sigaction handle{}, before{};
-    handle.sa_handler = on_interrupt;
-    sigaction(SIGINT, &handle, &before);
     int count = 0;
     errno = 0;
     const char* line = el_gets(editor_, &count);
     const bool interrupted = !line && errno == EINTR;
-    sigaction(SIGINT, &before, nullptr);
     if (interrupted) {
       std::fputs("^C\n", stdout);
       el_reset(editor_);
@@ -180,6 +179,8 @@ class TerminalReader : public LineReader {
   std::string history_file_, prompt_;
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;
+  sigset_t mask_{};
+  struct sigaction action_{};
 };
 
 }  // namespace

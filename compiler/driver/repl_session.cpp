@@ -168,7 +168,7 @@ bool ReplSession::load(const std::string& path) {
 }
 
 bool ReplSession::set_strategy(const std::string& expression) {
-  const std::string before = std::exchange(options_.strategy, expression);
+  const std::optional<std::string> before = std::exchange(options_.strategy, expression);
   Child child(*this);
   child.input.ask = Ask::type;
   child.input.item = {"<:strategy>", "0"};

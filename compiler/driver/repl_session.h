@@ -35,7 +35,7 @@ class ReplSession {
   /// Declares what a file declares.
   bool load(const std::string& path);
   bool set_strategy(const std::string& expression);
-  const std::string& strategy() const { return options_.strategy; }
+  std::string strategy() const { return options_.strategy.value_or(std::string()); }
   /// Trains the session's train block for so many steps from where its weights are.
   bool train(int64_t steps);
 
