@@ -213,10 +213,6 @@ class Work {
     train::Executor executor(executable, topology);
     executor.run(executor.find("init"));
     for (const auto& [name, tensor] : input_.held) set(executor, name, plan::StateRole::state, tensor);
-    for (const auto& [path, tensor] : input_.trained) {
-      set(executor, path, plan::StateRole::weight, tensor);
-      set(executor, path, plan::StateRole::state, tensor);
-    }
     const int step = executor.find("eval_step");
     if (input_.ask == Ask::time) return measure(executor, step);
     executor.run(step);

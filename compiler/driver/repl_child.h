@@ -18,12 +18,11 @@ using LabelledText = std::pair<std::string, std::string>;
 struct ReplChildInput {
   Options options;
   std::vector<LabelledText> declarations, lets;
-  std::map<std::string, ReplTensor> held, trained;
+  std::map<std::string, ReplTensor> held;
   std::optional<LabelledText> item;
   Ask ask = Ask::value;
   std::string checked;  ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
-  int64_t train_steps = 0;
-  bool quiet = false;  ///< prints diagnostics alone
+  bool quiet = false;   ///< prints diagnostics alone
 };
 
 struct ReplChildOutput {

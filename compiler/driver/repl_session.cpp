@@ -85,7 +85,6 @@ struct ReplSession::Child {
     for (const Text& text : session.declarations_) input.declarations.emplace_back(text.label, text.text);
     for (const Text& text : session.lets_) input.lets.emplace_back(text.label, text.text);
     input.held = session.held_;
-    input.trained = session.trained_;
   }
 };
 
@@ -177,15 +176,6 @@ bool ReplSession::set_strategy(const std::string& expression) {
   if (output && output->good) return true;
   options_.strategy = before;
   return false;
-}
-
-bool ReplSession::train(int64_t steps) {
-  Child child(*this);
-  child.input.train_steps = steps;
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
-  if (!output || !output->good) return false;
-  trained_ = output->tensors;
-  return true;
 }
 
 std::vector<std::string> ReplSession::names() const {

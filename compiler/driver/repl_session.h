@@ -36,8 +36,6 @@ class ReplSession {
   bool load(const std::string& path);
   bool set_strategy(const std::string& expression);
   std::string strategy() const { return options_.strategy.value_or(std::string()); }
-  /// Trains the session's train block for so many steps from where its weights are.
-  bool train(int64_t steps);
 
   /// Whether the text could be the whole of an input: no bracket is open, and it does not end in the middle of an expression.
   static bool complete(const std::string& text);
@@ -61,8 +59,7 @@ class ReplSession {
   std::ostream& out_;
   std::ostream& err_;
   std::vector<Text> declarations_, lets_;
-  std::map<std::string, ReplTensor> held_;     ///< by the name of a `let`
-  std::map<std::string, ReplTensor> trained_;  ///< weights and states, by path
+  std::map<std::string, ReplTensor> held_;  ///< by the name of a `let`
   int inputs_ = 0;
 };
 
