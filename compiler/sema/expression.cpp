@@ -59,6 +59,8 @@ std::string text_of_value(const Value& value, const Evaluator& evaluator) {
     case ValueKind::optimizer:
     case ValueKind::strategy:
     case ValueKind::update:
+    case ValueKind::vocabulary:
+    case ValueKind::row_text:
       return evaluator.shown(value);
   }
   return {};
