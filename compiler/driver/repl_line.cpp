@@ -115,6 +115,7 @@ class TerminalReader : public LineReader {
   Line read(const std::string& prompt) override {
     prompt_ = prompt;
     int count = 0;
+    el_set(editor_, EL_PREP_TERM, 1);  // before the prompt: what is typed once it shows is for the editor
     errno = 0;
     const char* line = el_gets(editor_, &count);
     const bool interrupted = !line && errno == EINTR;

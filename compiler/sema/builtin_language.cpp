@@ -1,10 +1,13 @@
 // Built-in functions of the language itself: over compile-time values, replicas and training steps.
+#include <algorithm>
+
 #include "compiler/sema/builtin_rows.h"
 
 namespace dtl::sema {
 namespace {
 
 using source::Range;
+using types::Dims;
 
 const Operand& at(const BuiltinCall& call, size_t i) { return *call.arguments[i]; }
 
@@ -44,6 +47,71 @@ Value run_fold(BuiltinCall& call) {
         call.scope);
   }
   return value;
+}
+
+/// Numbers of nested lists, in row-major order; the lengths that all lists of a depth have. False after a report.
+bool flatten_list(BuiltinCall& call, const Value& value, size_t depth, Dims& shape, std::vector<Value>& numbers) {
+  const Operand& list = at(call, 0);
+  if (!value.is(ValueKind::list)) {
+    if (depth == shape.size() && (value.is(ValueKind::integer) || value.is(ValueKind::number) || value.is(ValueKind::boolean))) {
+      numbers.push_back(value);
+      return true;
+    }
+    call.evaluator.reporter().report(list.range, diag::setting_type, "`tensor`", "nested lists of numbers, alike in depth",
+                                     call.evaluator.shown(value));
+    return false;
+  }
+  const auto length = static_cast<int64_t>(value.items->size());
+  if (depth == shape.size() && numbers.empty()) shape.emplace_back(length);
+  if (depth >= shape.size() || shape[depth] != types::Dim(length)) {
+    call.evaluator.reporter().report(list.range, diag::setting_type, "`tensor`", "lists of one length at each depth",
+                                     call.evaluator.shown(value));
+    return false;
+  }
+  return std::all_of(value.items->begin(), value.items->end(),
+                     [&](const Value& item) { return flatten_list(call, item, depth + 1, shape, numbers); });
+}
+
+Value run_tensor(BuiltinCall& call) {
+  const Operand& list = at(call, 0);
+  Dims shape;
+  std::vector<Value> numbers;
+  if (!flatten_list(call, list.value, 0, shape, numbers)) return {};
+  // Each is a constant of its own in the graph; what is larger belongs into a file.
+  constexpr size_t kMost = 4096;
+  if (numbers.size() > kMost || !call.evaluator.take_turns(static_cast<int64_t>(numbers.size()), list.range)) {
+    if (numbers.size() > kMost)
+      call.evaluator.reporter().report(list.range, diag::setting_type, "`tensor`", fmt::format("up to {} numbers", kMost),
+                                       fmt::format("a list of {}", numbers.size()));
+    return {};
+  }
+  Emitter& emitter = call.evaluator.emitter();
+  const auto all = [&](ValueKind kind) {
+    return !numbers.empty() && std::all_of(numbers.begin(), numbers.end(), [&](const Value& x) { return x.is(kind); });
+  };
+  DType to = all(ValueKind::boolean) ? DType::boolean : all(ValueKind::integer) ? DType::i32 : emitter.float_dtype();
+  if (call.arguments[1] && !call.arguments[1]->value.is(ValueKind::none)) {
+    const Value& given = call.arguments[1]->value;
+    if (!given.is(ValueKind::dtype)) {
+      call.evaluator.reporter().report(call.arguments[1]->range, diag::setting_type, "`dtype`", "an element type",
+                                       call.evaluator.shown(given));
+      return {};
+    }
+    to = given.dtype;
+  }
+  const Dims one{types::Dim(1)};
+  std::vector<Operand> parts;
+  for (const Value& number : numbers) {
+    const DType as = to == DType::boolean ? DType::u8 : to;  // parts are joined as numbers
+    const Tensor x =
+        emitter.materialise({number.is(ValueKind::boolean) ? Value::of_integer(number.boolean) : number, list.range}, as, one, "tensor");
+    if (!x.ok()) return {};
+    parts.push_back({Value::of_tensor(emitter.broadcast(x, one, call.range)), list.range});
+  }
+  if (parts.empty()) return Value::of_tensor(emitter.constant(0, to, shape, call.range));
+  const Tensor all_parts = parts.size() == 1 ? parts[0].value.tensor : emitter.concat(parts, 0, call.range);
+  const Tensor x = emitter.reshape(all_parts, shape, call.range);
+  return Value::of_tensor(to == DType::boolean ? emitter.cast(x, to, call.range) : x);
 }
 
 Value run_len(BuiltinCall& call) {
@@ -188,6 +256,7 @@ constexpr Builtin kRows[] = {
     {"fold", "over initial body", run_fold, ""},
     {"scan", "initial over body axis? reverse?", scan, ""},
     {"len", "list", run_len, ""},
+    {"tensor", "numbers dtype?", run_tensor, "constant"},
     {"error", "message", run_error, ""},
     {"is_none", "value", run_is_none, ""},
     {"weights_of", "model matching?", run_weights_of, ""},

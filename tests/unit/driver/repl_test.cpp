@@ -95,7 +95,7 @@ class Terminal {
   void type(const std::string& text) const { REQUIRE(write(end_, text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
 
   /// Whether `text` is shown after what was expected before.
-  bool shows(const std::string& text, double seconds = 20) {
+  bool shows(const std::string& text, double seconds = 60) {
     const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     while (true) {
       if (const size_t at = screen_.find(text, seen_); at != std::string::npos) {
@@ -103,14 +103,19 @@ class Terminal {
         return true;
       }
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-      if (left <= 0) return false;
+      if (left <= 0) return gives_up(text);
       pollfd wait{end_, POLLIN, 0};
       if (poll(&wait, 1, static_cast<int>(left)) <= 0) continue;
       char chunk[4096];
       const ssize_t got = read(end_, chunk, sizeof chunk);
-      if (got <= 0) return false;
+      if (got <= 0) return gives_up(text);
       screen_.append(chunk, static_cast<size_t>(got));
     }
+  }
+
+  bool gives_up(const std::string& text) const {
+    UNSCOPED_INFO("no `" << text << "` after " << screen_.substr(seen_));
+    return false;
   }
 
   /// Whether a child of it comes to work.
@@ -221,8 +226,6 @@ TEST_CASE("a terminal: editing, several lines, completion, history, leaving") {
   const Home home;
   {
     Terminal terminal(home);
-    const std::string& screen = terminal.screen();
-    INFO(screen);
     REQUIRE(terminal.shows("dtl> "));
     terminal.type("1 + 2\r");
     REQUIRE(terminal.shows("3\r\n"));
