@@ -1,25 +1,22 @@
 // Checkpoints and the command line.
 #include "compiler/driver/checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "compiler/driver/fault_text.h"
-#include "compiler/sema/value.h"
+#include "runtime/data/vocabulary.h"
 #include "runtime/plan/fault.h"
 #include "runtime/train/saver.h"
 
 namespace dtl::driver {
 namespace {
 
-/// ": did it mean …", of names that the other side has.
-std::string nearest_text(const std::string& name, const std::vector<std::string>& names) {
-  const auto near = sema::nearest(name, names);
-  return near ? fmt::format("; the nearest there is `{}`", *near) : "";
-}
-
-}  // namespace
+constexpr std::string_view kVocabulary = "vocabulary-", kText = ".txt";
 
 checkpoint::Checkpoint open_checkpoint(const Options& options, const std::string& path, std::ostream& err) {
   return checkpoint::open(path, [&](const std::string& damaged, const Fault& why) {
@@ -27,41 +24,99 @@ checkpoint::Checkpoint open_checkpoint(const Options& options, const std::string
   });
 }
 
-void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint, bool training) {
-  // Accumulators come and go with reports.
-  const auto matters = [&](const plan::StateEntry& state) {
-    const auto saved = train::saved_state(plan, state);
-    return saved && state.role != plan::StateRole::metric && (training || !saved->training);
-  };
-  std::vector<std::string> wanted, there;
-  for (const plan::StateEntry& state : plan.states) {
-    if (matters(state)) wanted.push_back(state.path);
-  }
-  for (const checkpoint::TensorEntry& tensor : checkpoint.manifest().tensors) there.push_back(tensor.type.name);
-  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  for (const plan::StateEntry& state : plan.states) {
-    if (!matters(state)) continue;
-    const checkpoint::TensorEntry* tensor = checkpoint.find(state.path);
-    if (!tensor) throw Fault(6106, {checkpoint.path(), state.path, nearest_text(state.path, there)});
-    const checkpoint::TensorType type = train::saved_state(plan, state)->type;
-    if (tensor->type.dtype != type.dtype || tensor->type.shape != type.shape)
-      throw Fault(6107, {checkpoint.path(), state.path, tensor->type.str(), type.str()});
-  }
-  for (const checkpoint::TensorEntry& tensor : checkpoint.manifest().tensors) {
-    const bool of_training = tensor.file == checkpoint::kTrainingFile;
-    const std::string& name = tensor.type.name;
-    // Of the file of training only optimizer states are checked; their names hold a colon.
-    if (has(wanted, name) || (of_training && (!training || name.find(':') == std::string::npos || name.starts_with("stop_early/"))))
-      continue;
-    throw Fault(6108, {checkpoint.path(), name, nearest_text(name, wanted)});
+void use_vocabularies(DataStore& data, const checkpoint::Checkpoint& from) {
+  for (const checkpoint::FileEntry& file : from.manifest().files) {
+    if (!file.name.starts_with(kVocabulary) || !file.name.ends_with(kText)) continue;
+    auto vocabulary = data::Vocabulary::from_text(*from.text(file.name));
+    if (!vocabulary) throw Fault(6103, {from.path() + "/" + file.name, "it is no vocabulary"});
+    data.use_vocabulary(file.name.substr(kVocabulary.size(), file.name.size() - kVocabulary.size() - kText.size()), std::move(vocabulary));
   }
 }
 
-void prepare_directory(const Options& options, const std::string& directory, const plan::Plan& plan, const checkpoint::Checkpoint* resume) {
+bool has_vocabularies_of(const DataStore& data, const checkpoint::Checkpoint& from) {
+  const auto now = vocabulary_files(data);
+  return std::all_of(now.begin(), now.end(), [&](const auto& file) {
+    const auto saved = from.text(file.first);
+    return !saved || *saved == file.second;
+  });
+}
+
+/// `a` and 3 more
+std::string first_of(const std::vector<std::string>& names) {
+  const size_t more = names.size() - 1;
+  return fmt::format("`{}`{}", names[0], more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+}  // namespace
+
+std::map<std::string, std::string> vocabulary_files(const DataStore& data) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, vocabulary] : data.vocabularies()) files[fmt::format("{}{}{}", kVocabulary, name, kText)] = vocabulary->to_text();
+  return files;
+}
+
+Restored check_restored(const Options& options, data::Decoding decoding, const std::optional<std::string>& from, std::ostream& err) {
+  Restored restored;
+  if (from && !from->empty()) restored.from.emplace(open_checkpoint(options, *from, err));
+  const auto check = [&] {
+    restored.compilation = std::make_unique<Compilation>(options, decoding);
+    if (restored.from) use_vocabularies(restored.compilation->data, *restored.from);
+    return restored.compilation->parse() && restored.compilation->check();
+  };
+  if (!check() || !from || restored.from) return restored;
+  // Where the program saves is known only now, so its vocabularies may have come from its data.
+  if (!restored.compilation->program->checkpoint) throw Fault(6113, {});
+  restored.from.emplace(open_checkpoint(options, restored.compilation->program->checkpoint->directory, err));
+  if (!has_vocabularies_of(restored.compilation->data, *restored.from)) check();
+  return restored;
+}
+
+void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint, bool training) {
+  std::set<std::string> wanted;
+  std::vector<std::string> lacking, differing, extra;
+  Fault difference(6107, {});
+  for (const plan::StateEntry& state : plan.states) {
+    const auto saved = train::saved_state(plan, state);
+    // Accumulators come and go with reports.
+    if (!saved || state.role == plan::StateRole::metric || (saved->training && !training)) continue;
+    wanted.insert(state.path);
+    const checkpoint::TensorEntry* tensor = checkpoint.find(state.path);
+    if (!tensor) {
+      lacking.push_back(state.path);
+    } else if (tensor->type.dtype != saved->type.dtype || tensor->type.shape != saved->type.shape) {
+      if (differing.empty()) difference = Fault(6107, {checkpoint.path(), state.path, tensor->type.str(), saved->type.str()});
+      differing.push_back(state.path);
+    }
+  }
+  for (const checkpoint::TensorEntry& tensor : checkpoint.manifest().tensors) {
+    const std::string& name = tensor.type.name;
+    // Of the file of training only optimizer states are checked; their names hold a colon.
+    const bool matters =
+        tensor.file != checkpoint::kTrainingFile || (training && name.find(':') != std::string::npos && !name.starts_with("stop_early/"));
+    if (matters && !wanted.contains(name)) extra.push_back(name);
+  }
+  // The first of each kind: a renamed layer is lacked under one name, and there under another.
+  const std::string more = extra.empty() ? "" : fmt::format("; it has {}, which the program lacks", first_of(extra));
+  if (!lacking.empty()) {
+    std::string rest = more;
+    if (!differing.empty()) {
+      const auto& facts = difference.arguments();
+      rest = fmt::format("; its `{}` is {}, the program's is {}{}", facts[1], facts[2], facts[3], more);
+    }
+    throw Fault(6106, {checkpoint.path(), first_of(lacking), rest});
+  }
+  if (!differing.empty()) {
+    std::vector<std::string> facts = difference.arguments();
+    facts.push_back((differing.size() > 1 ? fmt::format("; {} more differ", differing.size() - 1) : "") + more);
+    throw Fault(6107, facts);
+  }
+  if (!extra.empty()) throw Fault(6108, {checkpoint.path(), first_of(extra)});
+}
+
+void prepare_directory(const Options& options, const std::string& directory, const checkpoint::Size& size,
+                       const checkpoint::Checkpoint* resume) {
   checkpoint::Files& files = checkpoint::disk();
-  checkpoint::prepare(files, directory, train::saved_bytes(plan));
+  checkpoint::prepare(files, directory, size);
   std::error_code ignored;
   const bool within =
       resume && std::filesystem::equivalent(std::filesystem::path(resume->path() + "/..").lexically_normal(), directory, ignored);

@@ -43,18 +43,7 @@ train::Job job_of(const sema::Program& program, Compilation& compilation) {
   return job;
 }
 
-/// Which of the checkpoints training goes on from; nothing without `--resume`.
-std::optional<checkpoint::Checkpoint> resumed(const Options& options, const sema::Program& program, const plan::Plan& plan,
-                                              std::ostream& err) {
-  if (!options.resume) return std::nullopt;
-  const std::string directory = program.checkpoint ? program.checkpoint->directory : std::string();
-  if (options.resume_from.empty() && directory.empty()) throw Fault(6113, {});
-  checkpoint::Checkpoint from = open_checkpoint(options, options.resume_from.empty() ? directory : options.resume_from, err);
-  check_fit(plan, from, true);
-  return from;
-}
-
-train::Saving saving_of(const sema::Program& program, const Options& options) {
+train::Saving saving_of(const sema::Program& program, const Options& options, const DataStore& data) {
   train::Saving saving;
   if (!program.checkpoint) return saving;
   const sema::CheckpointSettings& settings = *program.checkpoint;
@@ -67,6 +56,7 @@ train::Saving saving_of(const sema::Program& program, const Options& options) {
   saving.maximize = settings.maximize;
   saving.program = options.file;
   saving.strategy = program.strategy.name;
+  saving.texts = vocabulary_files(data);
   return saving;
 }
 
@@ -85,9 +75,11 @@ void check_memory(const plan::Plan& plan, const train::Topology& topology) {
 int train(const Options& options, std::ostream& out, std::ostream& err) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
-  Compilation compilation(options, data::Decoding::at_once);
+  const auto resume_from = options.resume ? std::optional(options.resume_from) : std::nullopt;
+  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, err);
+  Compilation& compilation = *restored.compilation;
   std::optional<plan::Plan> plan;
-  if (compilation.parse() && compilation.check()) plan = compilation.plan();
+  if (!compilation.sink.has_errors()) plan = compilation.plan();
   if (!plan) {
     compilation.print_diagnostics(err);
     return compilation.failure_status();
@@ -110,10 +102,13 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
 
   const sema::Program& program = *compilation.program;
   train::Job job = job_of(program, compilation);
-  const std::optional<checkpoint::Checkpoint> resume = resumed(options, program, executable.plan, err);
-  job.resume = resume ? &*resume : nullptr;
-  job.saving = saving_of(program, options);
-  if (!job.saving.directory.empty()) prepare_directory(options, job.saving.directory, executable.plan, job.resume);
+  job.resume = restored.from ? &*restored.from : nullptr;
+  if (job.resume) check_fit(executable.plan, *job.resume, true);
+  job.saving = saving_of(program, options, compilation.data);
+  if (!job.saving.directory.empty()) {
+    const bool twice = job.stop_early && job.stop_early->restore_best;
+    prepare_directory(options, job.saving.directory, train::saved_size(executable.plan, twice), job.resume);
+  }
   train::Executor executor(executable, topology);
   const std::unique_ptr<report::Progress> progress = make_progress(options, out);
   report::Start start;

@@ -53,9 +53,13 @@ void mark_best(Files& files, const std::string& directory, int64_t total_step);
 /// Removes all but the `keep` newest and the best, and what an interrupted save or removal left. Fault 6101.
 void prune(Files& files, const std::string& directory, int64_t keep);
 
-/// Makes the directory of a run, its parents too, and tries to write to it. Faults: 6101, 6111 where the disk has fewer than
-/// `bytes` free.
-void prepare(Files& files, const std::string& directory, int64_t bytes);
+/// Bytes of a checkpoint's two files of tensors, headers left out.
+struct Size {
+  int64_t weights = 0, training = 0;
+};
+/// Makes the directory of a run, its parents too, and tries to write to it. Faults: 6101, also where the system allows no file
+/// as large; 6111 where the disk has less free.
+void prepare(Files& files, const std::string& directory, const Size& size);
 
 struct Found {
   int64_t total_step;

@@ -1,9 +1,12 @@
 // Saving: everything is written and synced under another name, then renamed.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -120,7 +123,7 @@ void prune(Files& files, const std::string& directory, int64_t keep) {
   for (const std::string& path : left_over) files.remove(path);
 }
 
-void prepare(Files& files, const std::string& directory, int64_t bytes) {
+void prepare(Files& files, const std::string& directory, const Size& size) {
   std::string path;
   for (const fs::path& part : fs::path(directory)) {
     path += (path.empty() || path.ends_with('/') ? "" : "/") + part.string();
@@ -131,6 +134,11 @@ void prepare(Files& files, const std::string& directory, int64_t bytes) {
   files.write(probe, parts);
   files.sync_file(probe);
   files.remove(probe);
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur < static_cast<rlim_t>(std::max(size.weights, size.training)))
+    throw Fault(6101, {directory, std::strerror(EFBIG)});
+  const int64_t bytes = size.weights + size.training;
   struct statvfs disk{};
   if (::statvfs(directory.c_str(), &disk) != 0) return;  // not all file systems know
   const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);

@@ -12,7 +12,9 @@ namespace {
 
 using plan::StateRole;
 
-constexpr const char *kBest = "best", *kBestStep = "best_step";
+/// Names of what is kept of the best, by what is watched: another report's best is no measure.
+std::string best_name(const Saving& saving) { return "best " + saving.watch; }
+std::string best_step_name(const Saving& saving) { return "best_step " + saving.watch; }
 
 std::vector<int64_t> shape_of(const plan::Plan& plan, const plan::Buffer& buffer) {
   std::vector<int64_t> shape;
@@ -46,12 +48,15 @@ std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateE
   __builtin_unreachable();
 }
 
-int64_t saved_bytes(const plan::Plan& plan) {
-  int64_t bytes = 0;
+checkpoint::Size saved_size(const plan::Plan& plan, bool twice) {
+  checkpoint::Size size;
   for (const plan::StateEntry& state : plan.states) {
-    if (const auto saved = saved_state(plan, state)) bytes += saved->type.bytes();
+    const auto saved = saved_state(plan, state);
+    if (!saved) continue;
+    (saved->training ? size.training : size.weights) += saved->type.bytes();
+    if (twice && (state.role == StateRole::weight || state.role == StateRole::state)) size.training += saved->type.bytes();
   }
-  return bytes;
+  return size;
 }
 
 void restore(Executor& executor, const checkpoint::Checkpoint& from, bool training, bool within_epoch) {
@@ -62,9 +67,9 @@ void restore(Executor& executor, const checkpoint::Checkpoint& from, bool traini
     if (!saved || (saved->training && !training) || (state.role == StateRole::metric && !within_epoch)) continue;
     const checkpoint::TensorEntry* tensor = from.find(state.path);
     if (!tensor && state.role == StateRole::metric) continue;
-    if (!tensor) throw Fault(6106, {from.path(), state.path, ""});
+    if (!tensor) throw Fault(6106, {from.path(), "`" + state.path + "`", ""});
     if (tensor->type.dtype != saved->type.dtype || tensor->type.shape != saved->type.shape)
-      throw Fault(6107, {from.path(), state.path, tensor->type.str(), saved->type.str()});
+      throw Fault(6107, {from.path(), state.path, tensor->type.str(), saved->type.str(), ""});
     from.read(*tensor, executor.state(static_cast<int>(i)));
   }
 }
@@ -74,9 +79,9 @@ Saver::Saver(Executor& executor, const Saving& saving, report::Progress& progres
 
 void Saver::resumed(const checkpoint::Standing& standing) {
   saved_step_ = standing.total_step;
-  if (!standing.kept.contains(kBest)) return;
-  best_ = standing.number(kBest, 0);
-  best_step_ = static_cast<int64_t>(standing.number(kBestStep, -1));
+  if (!standing.kept.contains(best_name(saving_))) return;
+  best_ = standing.number(best_name(saving_), 0);
+  best_step_ = static_cast<int64_t>(standing.number(best_step_name(saving_), -1));
 }
 
 void Saver::reported(const std::string& path, double value, int64_t total_step) {
@@ -102,8 +107,8 @@ void Saver::save(checkpoint::Standing standing, std::vector<checkpoint::Snapshot
   if (fresh) {
     checkpoint::Snapshot snapshot;
     if (best_) {
-      standing.kept[kBest] = *best_;
-      standing.kept[kBestStep] = static_cast<double>(best_step_);
+      standing.kept[best_name(saving_)] = *best_;
+      standing.kept[best_step_name(saving_)] = static_cast<double>(best_step_);
     }
     snapshot.standing = std::move(standing);
     snapshot.program = saving_.program;

@@ -33,8 +33,8 @@ struct SavedState {
   bool training;
 };
 std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateEntry& state);
-/// Bytes of all that is saved.
-int64_t saved_bytes(const plan::Plan& plan);
+/// How large a checkpoint is; with `twice`, it holds weights and states of layers twice, as `restore_best` needs them.
+checkpoint::Size saved_size(const plan::Plan& plan, bool twice);
 
 /// Puts saved states back. Accumulators of the epoch at hand only with `within_epoch`; ones that the checkpoint lacks stay as
 /// they are. Weights, states, and optimizer states if `training`, must be there. Faults: 6106, 6107, those of Checkpoint::read.

@@ -47,16 +47,17 @@ bool EarlyStopping::restore(int64_t step) {
 }
 
 namespace {
-// Names of the remembered numbers, and of the copies: before a weight's path.
-constexpr const char *kBest = "stop_early.best", *kBestStep = "stop_early.best_step", *kWaited = "stop_early.waited";
-constexpr const char* kCopies = "stop_early/";
+/// The name of a remembered number, by what is watched: another report's best is no measure.
+std::string name_of(const char* what, const StopRule& rule) { return fmt::format("stop_early.{} {}/{}", what, rule.split, rule.report); }
+constexpr const char *kBest = "best", *kBestStep = "best_step", *kWaited = "waited";
+constexpr const char* kCopies = "stop_early/";  ///< before a weight's path
 }  // namespace
 
 void EarlyStopping::save(checkpoint::Standing& to) const {
   if (!rule_) return;
-  to.kept[kBest] = state_.best;
-  to.kept[kBestStep] = static_cast<double>(state_.best_step);
-  to.kept[kWaited] = static_cast<double>(state_.waited);
+  to.kept[name_of(kBest, *rule_)] = state_.best;
+  to.kept[name_of(kBestStep, *rule_)] = static_cast<double>(state_.best_step);
+  to.kept[name_of(kWaited, *rule_)] = static_cast<double>(state_.waited);
 }
 
 std::vector<checkpoint::Snapshot::Tensor> EarlyStopping::copies() const {
@@ -71,10 +72,11 @@ std::vector<checkpoint::Snapshot::Tensor> EarlyStopping::copies() const {
 }
 
 void EarlyStopping::resume(const checkpoint::Checkpoint& from) {
+  if (!rule_) return;
   const checkpoint::Standing& standing = from.standing();
-  state_.best = standing.number(kBest, 0);
-  state_.best_step = static_cast<int64_t>(standing.number(kBestStep, 0));
-  state_.waited = static_cast<int64_t>(standing.number(kWaited, 0));
+  state_.best = standing.number(name_of(kBest, *rule_), 0);
+  state_.best_step = static_cast<int64_t>(standing.number(name_of(kBestStep, *rule_), 0));
+  state_.waited = static_cast<int64_t>(standing.number(name_of(kWaited, *rule_), 0));
   for (size_t i = 0; i < kept_.size(); ++i) {
     const std::span<const std::byte> now = executor_.state(kept_[i]);
     const checkpoint::TensorEntry* copy = from.find(kCopies + executor_.plan().states[static_cast<size_t>(kept_[i])].path);

@@ -1,8 +1,7 @@
 // Checkpoints through the command: killed at random, interrupted, resumed with other replicas, other programs, a full disk.
-#include "runtime/checkpoint/checkpoint.h"
-
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,86 +15,10 @@
 #include <sstream>
 #include <utility>
 
-#include "compiler/driver/options.h"
+#include "tests/faults/checkpoint_testing.h"
 
 namespace dtl::driver {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// A folder with a program that saves in `run`; dropout, a schedule, adam, shuffling: all that a resumption must hit.
-class Job {
- public:
-  Job() : folder_(fs::temp_directory_path() / ("checkpoints-" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    write(R"(
-model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16, activation = relu) |> dropout(0.3) |> dense(3) }
-)");
-  }
-  ~Job() { fs::remove_all(folder_); }
-
-  void write(const std::string& model) const {
-    std::ofstream(folder_ / "job.dtl") << R"(
-dataset Points {
-  train      = synthetic(500, seed = 1, fields = { x = normal([6]), label = integers(0, 3, []) })
-  validation = synthetic(70, seed = 2, fields = { x = normal([6]), label = integers(0, 3, []) })
-  batch      = 24
-  shuffle    = all
-  example (x: f32[6], label: int) {
-    x     = x
-    label = cast(label, i32)
-  }
-}
-)" << model << R"(
-train {
-  model      = Net
-  data       = Points
-  loss       = mean(sparse_cross_entropy(prediction, label))
-  metrics    = { accuracy = mean(argmax(prediction) == label) }
-  optimizer  = adam(cosine_decay(1e-2, steps = 200))
-  strategy   = mirrored(replicas = 2)
-  epochs     = 3
-  checkpoint = { directory = ")" << run_folder()
-                                       << R"(", every = 5 steps, keep = 2 }
-}
-)";
-  }
-  std::string run_folder() const { return (folder_ / "run").string(); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::vector<std::string> command(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {"train", (folder_ / "job.dtl").string(), "--threads", "2", "--cache", (folder_ / "cache").string()};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-
- private:
-  fs::path folder_;
-};
-
-struct Ran {
-  int status;
-  std::string out, err;
-};
-
-Ran run_command(const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  const int status = run(words, out, err);
-  return {status, out.str(), err.str()};
-}
-
-const auto kNone = [](const std::string& path, const Fault& fault) { FAIL(path + ": " + fault.arguments()[1]); };
-
-/// Every tensor of a run's newest checkpoint, by name.
-std::map<std::string, std::vector<std::byte>> tensors_of(const std::string& folder) {
-  const checkpoint::Checkpoint checkpoint = checkpoint::open(folder, kNone);
-  std::map<std::string, std::vector<std::byte>> tensors;
-  for (const checkpoint::TensorEntry& tensor : checkpoint.manifest().tensors) {
-    tensors[tensor.type.name].resize(static_cast<size_t>(tensor.type.bytes()));
-    checkpoint.read(tensor, tensors[tensor.type.name]);
-  }
-  return tensors;
-}
 
 /// Trains in a child; `seen` is called at each line of its output with its process, and says whether to go on listening.
 int train_in_child(const std::vector<std::string>& words, const std::function<void(pid_t, const nlohmann::json&)>& seen) {
@@ -124,6 +47,7 @@ int train_in_child(const std::vector<std::string>& words, const std::function<vo
 
 TEST_CASE("checkpoint: a run that is killed anywhere and resumed ends with the bits of an unbroken one") {
   const Job job;
+  job.write(kNet, "  stop_early = { watch = validation.loss, patience = 40, restore_best = true }\n  evaluate_every = 4 steps\n");
   REQUIRE(run_command(job.command({"--quiet"})).status == 0);
   const auto unbroken = tensors_of(job.run_folder());
   fs::rename(job.run_folder(), job.path("unbroken"));
@@ -171,31 +95,46 @@ TEST_CASE("checkpoint: SIGTERM saves after the step, says where to go on, and en
   CHECK(checkpoint::open(job.run_folder(), kNone).standing().total_step == last["steps"]);
 }
 
+template <class T>
+double largest_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (size_t at = 0; at < a.size(); at += sizeof(T)) {
+    T x, y;
+    std::memcpy(&x, &a[at], sizeof x);
+    std::memcpy(&y, &b[at], sizeof y);
+    most = std::max(most, std::abs(static_cast<double>(x) - static_cast<double>(y)));
+  }
+  return most;
+}
+
 TEST_CASE("checkpoint: any number of replicas goes on with any other's") {
   const Job job;
-  const auto final_loss = [](const Ran& ran) { return ran.out.substr(ran.out.find("validation: ")); };
-  REQUIRE(run_command(job.command({"--quiet", "--set", "epochs=1"})).status == 0);
-  fs::copy(job.run_folder(), job.path("first"), fs::copy_options::recursive);
-  const Ran two = run_command(job.command({"--quiet", "--resume"}));
-  const auto weights = tensors_of(job.run_folder());
-  fs::remove_all(job.run_folder());
-  fs::copy(job.path("first"), job.run_folder(), fs::copy_options::recursive);
-  const Ran three = run_command(job.command({"--quiet", "--resume", "--strategy", "mirrored(replicas = 3)"}));
-  INFO(three.err);
-  REQUIRE((two.status == 0 && three.status == 0));
-  CHECK(final_loss(two) == final_loss(three));
-  const auto others = tensors_of(job.run_folder());
-  REQUIRE(weights.size() == others.size());
-  double most = 0;
-  for (const auto& [name, bytes] : weights) {
-    if (name.find(':') != std::string::npos || !name.starts_with("Net/")) continue;
-    std::vector<float> a(bytes.size() / 4), b(bytes.size() / 4);
-    std::memcpy(a.data(), bytes.data(), bytes.size());
-    std::memcpy(b.data(), others.at(name).data(), bytes.size());
-    for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  const std::string precision = GENERATE("f32", "f64");
+  CAPTURE(precision);
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--quiet", "--set", "precision=" + precision});
+    const Ran ran = run_command(job.command(std::move(more)));
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    return tensors_of(job.run_folder());
+  };
+  const auto unbroken = with({"--set", "epochs=2"});
+  for (const std::string strategy : {"mirrored(replicas = 1)", "mirrored(replicas = 3)", "mirrored(replicas = 5)"}) {
+    CAPTURE(strategy);
+    fs::remove_all(job.run_folder());
+    with({"--set", "epochs=1"});
+    const auto resumed = with({"--set", "epochs=2", "--resume", "--strategy", strategy});
+    REQUIRE(resumed.size() == unbroken.size());
+    double most = 0;
+    for (const auto& [name, bytes] : unbroken) {
+      if (!name.starts_with("Net/")) continue;
+      const auto& other = resumed.at(name);
+      most = std::max(most, precision == "f64" ? largest_difference<double>(bytes, other) : largest_difference<float>(bytes, other));
+    }
+    CHECK(most > 0);
+    CHECK(most < (precision == "f64" ? 1e-9 : 4e-5));
   }
-  CHECK(most > 0);
-  CHECK(most < 4e-5);
 }
 
 TEST_CASE("checkpoint: a damaged one is passed over and set aside, and training comes to the same end") {
@@ -221,21 +160,33 @@ TEST_CASE("checkpoint: a damaged one is passed over and set aside, and training 
 TEST_CASE("checkpoint: programs that do not fit are told both facts; hyperparameters may change") {
   const Job job;
   REQUIRE(run_command(job.command({"--quiet", "--set", "epochs=1"})).status == 0);
-  const auto refused = [&](const char* code, const char* fact, std::vector<std::string> more = {"--resume"}) {
+  const auto refused = [&](const char* code, const std::string& fact, std::vector<std::string> more = {"--resume"}) {
     const Ran ran = run_command(job.command(std::move(more)));
     INFO(ran.err);
     CHECK(ran.status == 2);
     CHECK(ran.err.starts_with("error[" + std::string(code) + "]"));
     CHECK(ran.err.find(fact) != std::string::npos);
   };
-  refused("DTL6108", "`Net/dense.0/kernel:adam.m`", {"--resume", "--set", "optimizer=sgd(0.1)"});
+  refused("DTL6108", "`Net/dense.0/kernel:adam.m` and 7 more", {"--resume", "--set", "optimizer=sgd(0.1)"});
   refused("DTL6109", "--overwrite", {});
   refused("DTL6102", "nowhere", {"--resume", job.path("nowhere")});
   CHECK(run_command(job.command({"--quiet", "--resume", "--set", "epochs=2", "--set", "optimizer=adam(1e-4)"})).status == 0);
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(8) |> dense(3) }");
   refused("DTL6107", "its `Net/dense.0/kernel` is f32[6, 16], the program's is f32[6, 8]");
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16) |> dense(3) |> dense(3) }");
-  refused("DTL6106", "lacks `Net/dense.2/kernel`, which the program has");
+  refused("DTL6106", "lacks `Net/dense.2/kernel` and 5 more, which the program has\n");
+  job.write(
+      "layer mlp (x: f32[batch, n]) -> f32[batch, 16] { x |> dense(16) }\n"
+      "model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> mlp() |> dense(4) |> dense(3) }");
+  refused("DTL6106",
+          "it lacks `Net/mlp.0/dense.0/kernel` and 5 more, which the program has; its `Net/dense.0/kernel` is f32[6, 16], "
+          "the program's is f32[16, 4]");
+  job.write(
+      "layer mlp (x: f32[batch, n]) -> f32[batch, 3] { x |> dense(3) }\n"
+      "model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> mlp() }");
+  refused("DTL6106", "it has `Net/dense.0/kernel` and 11 more, which the program lacks", {"--resume", "--set", "optimizer=sgd(0.1)"});
+  job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16, activation = relu) |> dense(3, use_bias = false) }");
+  refused("DTL6108", "it has `Net/dense.1/bias` and 2 more, which the program lacks");
   job.write("model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(3) }");
   refused("DTL6107", "Net/dense.0/kernel");
   CHECK(run_command(job.command({"--quiet", "--overwrite"})).status == 0);
@@ -251,6 +202,93 @@ TEST_CASE("checkpoint: what cannot be written is told before the first step") {
   CHECK(ran.status == 2);
   CHECK(ran.err == "error[DTL6101]: cannot write a checkpoint: `" + job.run_folder() + "`: Not a directory\n");
   CHECK(ran.out.empty());
+}
+
+TEST_CASE("checkpoint: files that the system does not allow to be as large are told before the first step") {
+  const Job job;
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit most{1000, 1000};  // the larger file takes more, a probe less
+    if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(77);
+    const Ran ran = run_command(job.command({"--set", "seed=0"}));
+    const bool told = ran.err == "error[DTL6101]: cannot write a checkpoint: `" + job.run_folder() + "`: File too large\n";
+    if (!told) std::cerr << ran.err;
+    _exit(ran.status == 2 && told && ran.out.empty() ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+}
+
+TEST_CASE("checkpoint: a vocabulary is part of it, and outlives its text") {
+  const Job job;
+  const auto program = [&](const std::string& directory) {
+    job.write_file("job.dtl", R"(
+dataset Letters {
+  vocabulary = words(of = "letters.csv", column = "text")
+  train      = csv("letters.csv")
+  batch      = 4
+  example (text: string, good: bool) {
+    words = encode(text, vocabulary, length = 3)
+    good  = cast(good, f32)
+  }
+}
+model Judge (words: i32[batch, 3]) -> f32[batch] {
+  words |> embedding(size(Letters.vocabulary), width = 4) |> flatten() |> dense(1) |> reshape([batch])
+}
+train {
+  model     = Judge
+  data      = Letters
+  loss      = mean(binary_cross_entropy(prediction, good))
+  optimizer = adam(1e-2)
+  epochs    = 2
+)" + directory + "}\n");
+  };
+  const std::string setting = "  checkpoint = { directory = \"" + job.run_folder() + "\" }\n";
+  program(setting);
+  job.write_file("letters.csv", "text,good\na fine day,true\na sad day,false\nfine and fine,true\nso sad,false\n");
+  REQUIRE(run_command(job.command({"--quiet"})).err.empty());
+  const auto unbroken = [&] {
+    const Ran ran = run_command(job.command({"--quiet", "--overwrite", "--set", "epochs=4"}));
+    REQUIRE(ran.status == 0);
+    return tensors_of(job.run_folder());
+  }();
+  REQUIRE(run_command(job.command({"--quiet", "--overwrite"})).status == 0);
+  const std::string saved = *checkpoint::open(job.run_folder(), kNone).text("vocabulary-Letters.vocabulary.txt");
+  CHECK(saved.find("fine") != std::string::npos);
+  // With words that the first text had not, numbers would change, and there would be more of them.
+  fs::copy(job.run_folder(), job.path("first"), fs::copy_options::recursive);
+  const std::string from = GENERATE("", "first");
+  job.write_file("letters.csv", "text,good\na b c,true\nd e f,false\ng h fine,true\nso sad,false\n");
+  std::vector<std::string> more = {"--quiet", "--set", "epochs=4", "--resume"};
+  if (!from.empty()) {
+    fs::remove_all(job.run_folder());
+    more.push_back(job.path(from));
+  }
+  const Ran ran = run_command(job.command(more));
+  INFO(ran.err);
+  CHECK(ran.status == 0);
+  CHECK(*checkpoint::open(job.run_folder(), kNone).text("vocabulary-Letters.vocabulary.txt") == saved);
+  CHECK(tensors_of(job.run_folder()).at("Judge/embedding.0/table").size() == unbroken.at("Judge/embedding.0/table").size());
+  // Without a place that the program saves in, one must be named.
+  program("");
+  const Ran none = run_command(job.command({"--resume"}));
+  CHECK(none.status == 2);
+  CHECK(none.err.starts_with("error[DTL6113]"));
+}
+
+TEST_CASE("checkpoint: a program that sets none saves nothing") {
+  const Job job;
+  std::ifstream in(job.path("job.dtl"));
+  std::string text, line;
+  while (std::getline(in, line)) {
+    if (line.find("checkpoint") == std::string::npos) text += line + "\n";
+  }
+  job.write_file("job.dtl", text);
+  REQUIRE(run_command(job.command({"--quiet"})).status == 0);
+  CHECK_FALSE(fs::exists(job.run_folder()));
 }
 
 TEST_CASE("checkpoint: a disk that fills while training ends it, and the last checkpoint is whole") {

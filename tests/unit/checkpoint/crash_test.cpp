@@ -272,10 +272,10 @@ TEST_CASE("checkpoint: a directory without any, and a run's directory that canno
   CHECK(code_of([&] { open(folder.path(), none); }) == 6102);
   CHECK(code_of([&] { open(folder.path() + "/nowhere", none); }) == 6102);
   std::ofstream(folder.path() + "/file") << "x";
-  CHECK(code_of([&] { prepare(disk(), folder.path() + "/file", 0); }) == 6101);
-  CHECK(code_of([&] { prepare(disk(), folder.path() + "/file/below", 0); }) == 6101);
-  CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", int64_t{1} << 60); }) == 6111);
-  CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", 1); }) == 0);
+  CHECK(code_of([&] { prepare(disk(), folder.path() + "/file", {}); }) == 6101);
+  CHECK(code_of([&] { prepare(disk(), folder.path() + "/file/below", {}); }) == 6101);
+  CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", {.weights = int64_t{1} << 60}); }) == 6111);
+  CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", {.weights = 1}); }) == 0);
   CHECK(fs::is_directory(folder.path() + "/a/b/c"));
   CHECK(fs::is_empty(folder.path() + "/a/b/c"));
 }

@@ -337,7 +337,7 @@ TEST_CASE("loop: a run that is interrupted after any step and resumed is the unb
   const Folder folder;
   const plan::Executable plan = executable(4);
   Job job = saving_job(folder.path + "/unbroken");
-  checkpoint::prepare(checkpoint::disk(), job.saving.directory, 0);
+  checkpoint::prepare(checkpoint::disk(), job.saving.directory, {});
   Executor unbroken(plan, {});
   Recorder all;
   const Outcome whole = train(unbroken, job, all);
@@ -347,7 +347,7 @@ TEST_CASE("loop: a run that is interrupted after any step and resumed is the unb
   for (int at = 1; at <= 4; ++at) {
     CAPTURE(at);
     job.saving.directory = folder.path + "/at" + std::to_string(at);
-    checkpoint::prepare(checkpoint::disk(), job.saving.directory, 0);
+    checkpoint::prepare(checkpoint::disk(), job.saving.directory, {});
     Recorder first;
     first.always = true;
     int steps = 0;
@@ -382,7 +382,7 @@ TEST_CASE("loop: a limit of steps that is raised goes on within its epoch") {
   const Folder folder;
   const plan::Executable plan = executable(4);
   Job job = saving_job(folder.path);
-  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  checkpoint::prepare(checkpoint::disk(), folder.path, {});
   job.epochs = 0;
   job.steps = 4;
   {
@@ -407,7 +407,7 @@ TEST_CASE("loop: within an epoch the data cannot change") {
   const Folder folder;
   const plan::Executable plan = executable(4);
   Job job = saving_job(folder.path);
-  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  checkpoint::prepare(checkpoint::disk(), folder.path, {});
   job.epochs = 0;
   job.steps = 2;
   Executor executor(plan, {});
@@ -432,7 +432,7 @@ TEST_CASE("loop: the newest are kept, and the best by what is watched") {
   const Folder folder;
   const plan::Executable plan = executable(4);
   Job job = saving_job(folder.path);
-  checkpoint::prepare(checkpoint::disk(), folder.path, 0);
+  checkpoint::prepare(checkpoint::disk(), folder.path, {});
   job.epochs = 5;
   job.saving.keep = 2;
   job.saving.watch = "validation/loss";  // the same in each epoch: the first is best
