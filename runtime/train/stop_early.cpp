@@ -36,12 +36,13 @@ void EarlyStopping::look(const std::string& split, std::span<const report::Value
     ++state_.waited;
     return;
   }
-  state_ = {found->second, step, 0};
+  state_ = {found->second, step, 0, -1};
   for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(best_[i].data(), executor_.state(kept_[i]).data(), best_[i].size());
 }
 
 bool EarlyStopping::restore(int64_t step) {
-  if (kept_.empty() || state_.best_step == 0 || state_.best_step == step) return false;
+  if (kept_.empty() || state_.best_step == 0 || state_.best_step == step || state_.restored == step) return false;
+  state_.restored = step;
   for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(executor_.state(kept_[i]).data(), best_[i].data(), best_[i].size());
   return true;
 }
@@ -49,7 +50,7 @@ bool EarlyStopping::restore(int64_t step) {
 namespace {
 /// The name of a remembered number, by what is watched: another report's best is no measure.
 std::string name_of(const char* what, const StopRule& rule) { return fmt::format("stop_early.{} {}/{}", what, rule.split, rule.report); }
-constexpr const char *kBest = "best", *kBestStep = "best_step", *kWaited = "waited";
+constexpr const char *kBest = "best", *kBestStep = "best_step", *kWaited = "waited", *kRestored = "restored";
 constexpr const char* kCopies = "stop_early/";  ///< before a weight's path
 }  // namespace
 
@@ -58,6 +59,7 @@ void EarlyStopping::save(checkpoint::Standing& to) const {
   to.kept[name_of(kBest, *rule_)] = state_.best;
   to.kept[name_of(kBestStep, *rule_)] = static_cast<double>(state_.best_step);
   to.kept[name_of(kWaited, *rule_)] = static_cast<double>(state_.waited);
+  to.kept[name_of(kRestored, *rule_)] = static_cast<double>(state_.restored);
 }
 
 std::vector<checkpoint::Snapshot::Tensor> EarlyStopping::copies() const {
@@ -77,6 +79,7 @@ void EarlyStopping::resume(const checkpoint::Checkpoint& from) {
   state_.best = standing.number(name_of(kBest, *rule_), 0);
   state_.best_step = static_cast<int64_t>(standing.number(name_of(kBestStep, *rule_), 0));
   state_.waited = static_cast<int64_t>(standing.number(name_of(kWaited, *rule_), 0));
+  state_.restored = static_cast<int64_t>(standing.number(name_of(kRestored, *rule_), -1));
   for (size_t i = 0; i < kept_.size(); ++i) {
     const std::span<const std::byte> now = executor_.state(kept_[i]);
     const checkpoint::TensorEntry* copy = from.find(kCopies + executor_.plan().states[static_cast<size_t>(kept_[i])].path);

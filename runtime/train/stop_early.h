@@ -30,6 +30,7 @@ struct StopState {
   double best = 0;
   int64_t best_step = 0;  ///< updates made at the best look; 0: no look yet
   int64_t waited = 0;     ///< looks since then
+  int64_t restored = -1;  ///< updates made when the best weights were put back; −1: they were not
 };
 
 class EarlyStopping {

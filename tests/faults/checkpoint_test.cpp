@@ -79,6 +79,16 @@ TEST_CASE("checkpoint: a run that is killed anywhere and resumed ends with the b
   CHECK(tensors_of(job.run_folder()) == unbroken);
 }
 
+TEST_CASE("checkpoint: resuming a run that is done changes nothing, weights that were put back included") {
+  const Job job;
+  job.write(kNet, "  stop_early = { watch = validation.loss, patience = 40, restore_best = true }\n  evaluate_every = 4 steps\n");
+  const Ran first = run_command(job.command({"--set", "optimizer=adam(0.1)"}));
+  REQUIRE(first.out.find("weights are those of the best look") != std::string::npos);
+  const auto done = tensors_of(job.run_folder());
+  REQUIRE(run_command(job.command({"--set", "optimizer=adam(0.1)", "--resume"})).status == 0);
+  CHECK(tensors_of(job.run_folder()) == done);
+}
+
 TEST_CASE("checkpoint: SIGTERM saves after the step, says where to go on, and ends with 143") {
   const Job job;
   nlohmann::json last, message;
