@@ -1,6 +1,7 @@
 // dslc repl: reads inputs and commands, from a terminal with editing, history and completion, else line by line.
 #include <unistd.h>
 
+#include <charconv>
 #include <iostream>
 
 #include "compiler/driver/options.h"
@@ -21,14 +22,15 @@ empty line ends it. Ctrl-C stops a computation or drops a line, Ctrl-D leaves.
   :replicated [EXPR]    the graph as the strategy places it, collectives and all
   :strategy [EXPR]      shows or sets the strategy: `:strategy mirrored(replicas = 2)`
   :load FILE            declares what a file declares
+  :train [anew] N steps trains the session's train block from where it stands, or anew; expressions see its weights
   :time EXPR            how long it takes
   :list                 what the session holds
   :help, :quit
 )";
 
 const std::vector<std::string>& commands() {
-  static const std::vector<std::string> names = {":type", ":graph", ":gradient", ":replicated", ":strategy",
-                                                 ":load", ":time",  ":list",     ":help",       ":quit"};
+  static const std::vector<std::string> names = {":type",  ":graph", ":gradient", ":replicated", ":strategy", ":load",
+                                                 ":train", ":time",  ":list",     ":help",       ":quit"};
   return names;
 }
 
@@ -115,6 +117,7 @@ class Repl {
       err_ << ":load takes a file\n";
       return false;
     }
+    if (name == ":train") return train(rest);
     if (name == ":list") {
       session_.list();
       return true;
@@ -129,6 +132,19 @@ class Repl {
     }
     err_ << "there is no command `" << name << "`; :help lists them\n";
     return false;
+  }
+
+  bool train(std::string rest) {
+    const bool anew = rest.starts_with("anew") && rest.size() > 4 && rest[4] == ' ';
+    if (anew) rest = trimmed(rest.substr(4));
+    int64_t steps = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), steps);
+    const std::string unit = trimmed(std::string_view(end, static_cast<size_t>(rest.data() + rest.size() - end)));
+    if (error != std::errc() || steps < 1 || (unit != "steps" && unit != "step" && !unit.empty())) {
+      err_ << ":train takes a number of steps: `:train 100 steps`\n";
+      return false;
+    }
+    return session_.train(steps, anew);
   }
 
   ReplSession session_;

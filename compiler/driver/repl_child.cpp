@@ -16,13 +16,16 @@
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/repl_show.h"
+#include "compiler/driver/train.h"
 #include "compiler/graph/print.h"
 #include "compiler/lower/lower.h"
 #include "compiler/ops/registry.h"
 #include "compiler/source/check.h"
 #include "compiler/syntax/parse.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/plan/fault.h"
 #include "runtime/train/executor.h"
+#include "runtime/train/saver.h"
 
 namespace dtl::driver {
 namespace {
@@ -120,7 +123,7 @@ std::optional<ReplChildOutput> read_output(std::string_view bytes) {
 class Work {
  public:
   Work(const ReplChildInput& input, std::ostream& out, std::ostream& err)
-      : input_(input), out_(out), err_(err), compilation_(input.options) {}
+      : input_(input), out_(out), err_(err), compilation_(input.options, input.train_steps > 0 ? data::Decoding::at_once : data::Decoding::late) {}
 
   ReplChildOutput run() {
     output_.good = work();
@@ -132,6 +135,7 @@ class Work {
   bool work() {
     if (!compilation_.parse(input_.declarations)) return false;
     if (!input_.checked.empty()) return compilation_.check(false);
+    if (input_.train_steps > 0) return train();
     if (!input_.item) return of_train_block();
     if (!check_item()) return false;
     switch (input_.ask) {
@@ -213,6 +217,7 @@ class Work {
     train::Executor executor(executable, topology);
     executor.run(executor.find("init"));
     for (const auto& [name, tensor] : input_.held) set(executor, name, plan::StateRole::state, tensor);
+    take_trained(executor, executable.plan);
     const int step = executor.find("eval_step");
     if (input_.ask == Ask::time) return measure(executor, step);
     executor.run(step);
@@ -252,12 +257,40 @@ class Work {
     return true;
   }
 
+  /// Weights and states of layers as training left them. One of another type than then: its model was declared anew, and it
+  /// starts anew.
+  void take_trained(train::Executor& executor, const plan::Plan& plan) const {
+    if (input_.checkpoints.empty() || checkpoint::checkpoints_in(input_.checkpoints).empty()) return;
+    const checkpoint::Checkpoint from(checkpoint::checkpoints_in(input_.checkpoints).back().path);
+    for (size_t i = 0; i < plan.states.size(); ++i) {
+      const std::optional<train::SavedState> saved = train::saved_state(plan, plan.states[i]);
+      const checkpoint::TensorEntry* entry = saved && !saved->training ? from.find(saved->type.name) : nullptr;
+      if (entry && entry->type == saved->type) from.read(*entry, executor.state(static_cast<int>(i)));
+    }
+  }
+
+  /// So many steps more of the train block, from the session's checkpoint, into the session's checkpoint.
+  bool train() {
+    if (!compilation_.check()) return false;
+    sema::Program& program = *compilation_.program;
+    const std::vector<checkpoint::Found> before = checkpoint::checkpoints_in(input_.checkpoints);
+    program.steps = (before.empty() ? 0 : before.back().total_step) + input_.train_steps;
+    program.epochs = 0;
+    program.checkpoint.emplace();
+    program.checkpoint->directory = input_.checkpoints;
+    program.checkpoint->every_steps = program.steps;
+    program.checkpoint->keep = 1;
+    std::optional<checkpoint::Checkpoint> from;
+    if (!before.empty()) from.emplace(before.back().path);
+    const int status = train_checked(compilation_, input_.options, from ? &*from : nullptr, out_, err_);
+    return status == 0 || status == 128 + SIGINT;
+  }
+
   static void set(train::Executor& executor, const std::string& path, plan::StateRole role, const ReplTensor& tensor) {
     const int index = executor.find_state(path, role);
     if (index < 0) return;
     const std::span<std::byte> bytes = executor.state(index);
-    // A weight of another shape than before: its model was declared anew, and it starts anew.
-    if (bytes.size() == tensor.bytes.size()) std::memcpy(bytes.data(), tensor.bytes.data(), bytes.size());
+    std::memcpy(bytes.data(), tensor.bytes.data(), bytes.size());
   }
 
   const ReplChildInput& input_;

@@ -19,10 +19,12 @@ struct ReplChildInput {
   Options options;
   std::vector<LabelledText> declarations, lets;
   std::map<std::string, ReplTensor> held;
+  std::string checkpoints;  ///< where the session keeps what it trained; empty: nothing yet
   std::optional<LabelledText> item;
   Ask ask = Ask::value;
   std::string checked;  ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
-  bool quiet = false;   ///< prints diagnostics alone
+  int64_t train_steps = 0;  ///< not 0: trains the train block for so many steps more
+  bool quiet = false;  ///< prints diagnostics alone
 };
 
 struct ReplChildOutput {

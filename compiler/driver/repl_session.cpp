@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <ostream>
 
 #include "compiler/driver/fault_text.h"
@@ -58,6 +60,11 @@ ReplSession::ReplSession(const Options& options, std::ostream& out, std::ostream
   options_.json = false;
 }
 
+ReplSession::~ReplSession() {
+  std::error_code error;
+  if (!checkpoints_.empty()) std::filesystem::remove_all(checkpoints_, error);
+}
+
 bool ReplSession::complete(const std::string& text) {
   source::SourceSet sources;
   source::Sink sink;
@@ -85,6 +92,7 @@ struct ReplSession::Child {
     for (const Text& text : session.declarations_) input.declarations.emplace_back(text.label, text.text);
     for (const Text& text : session.lets_) input.lets.emplace_back(text.label, text.text);
     input.held = session.held_;
+    input.checkpoints = session.checkpoints_;
   }
 };
 
@@ -176,6 +184,26 @@ bool ReplSession::set_strategy(const std::string& expression) {
   if (output && output->good) return true;
   options_.strategy = before;
   return false;
+}
+
+bool ReplSession::train(int64_t steps, bool anew) {
+  if (checkpoints_.empty()) {
+    std::error_code error;
+    std::string folder = (std::filesystem::temp_directory_path(error) / "dslc-repl-XXXXXX").string();
+    if (!mkdtemp(folder.data())) {
+      err_ << fault_text(Fault(6101, {folder, std::strerror(errno)}), false) << "\n";
+      return false;
+    }
+    checkpoints_ = folder;
+  }
+  if (anew) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(checkpoints_, error)) std::filesystem::remove_all(entry.path(), error);
+  }
+  Child child(*this);
+  child.input.train_steps = steps;
+  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  return output && output->good;
 }
 
 std::vector<std::string> ReplSession::names() const {

@@ -26,6 +26,9 @@ class ReplSession {
  public:
   /// `options.file`: where data files are looked up first; `options.strategy`: what `:replicated` places by.
   ReplSession(const Options& options, std::ostream& out, std::ostream& err);
+  ~ReplSession();
+  ReplSession(const ReplSession&) = delete;
+  ReplSession& operator=(const ReplSession&) = delete;
 
   /// An expression, a `let` or a declaration. False after a mistake, of which the user was told.
   bool input(const std::string& text);
@@ -36,6 +39,8 @@ class ReplSession {
   bool load(const std::string& path);
   bool set_strategy(const std::string& expression);
   std::string strategy() const { return options_.strategy.value_or(std::string()); }
+  /// Trains the session's train block for so many steps from where it stands, or `anew`. Expressions see its weights.
+  bool train(int64_t steps, bool anew);
 
   /// Whether the text could be the whole of an input: no bracket is open, and it does not end in the middle of an expression.
   static bool complete(const std::string& text);
@@ -60,6 +65,7 @@ class ReplSession {
   std::ostream& err_;
   std::vector<Text> declarations_, lets_;
   std::map<std::string, ReplTensor> held_;  ///< by the name of a `let`
+  std::string checkpoints_;                 ///< a folder of the session's own; empty: nothing is trained yet
   int inputs_ = 0;
 };
 
