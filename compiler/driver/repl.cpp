@@ -22,7 +22,8 @@ empty line ends it. Ctrl-C stops a computation or drops a line, Ctrl-D leaves.
   :replicated [EXPR]    the graph as the strategy places it, collectives and all
   :strategy [EXPR]      shows or sets the strategy: `:strategy mirrored(replicas = 2)`
   :load FILE            declares what a file declares
-  :train [anew] N steps trains the session's train block from where it stands, or anew; expressions see its weights
+  :train [anew] N steps
+                        trains the session's train block from where it stands, or anew; expressions see its weights
   :time EXPR            how long it takes
   :list                 what the session holds
   :help, :quit

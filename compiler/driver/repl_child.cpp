@@ -123,11 +123,14 @@ std::optional<ReplChildOutput> read_output(std::string_view bytes) {
 class Work {
  public:
   Work(const ReplChildInput& input, std::ostream& out, std::ostream& err)
-      : input_(input), out_(out), err_(err), compilation_(input.options, input.train_steps > 0 ? data::Decoding::at_once : data::Decoding::late) {}
+      : input_(input),
+        out_(out),
+        err_(err),
+        compilation_(input.options, input.train_steps > 0 ? data::Decoding::at_once : data::Decoding::late) {}
 
   ReplChildOutput run() {
     output_.good = work();
-    if (!output_.good || !input_.quiet) compilation_.print_diagnostics(err_);
+    if (!told_ && (!output_.good || !input_.quiet)) compilation_.print_diagnostics(err_);
     return std::move(output_);
   }
 
@@ -265,7 +268,7 @@ class Work {
     for (size_t i = 0; i < plan.states.size(); ++i) {
       const std::optional<train::SavedState> saved = train::saved_state(plan, plan.states[i]);
       const checkpoint::TensorEntry* entry = saved && !saved->training ? from.find(saved->type.name) : nullptr;
-      if (entry && entry->type == saved->type) from.read(*entry, executor.state(static_cast<int>(i)));
+      if (entry && entry->type.str() == saved->type.str()) from.read(*entry, executor.state(static_cast<int>(i)));
     }
   }
 
@@ -282,7 +285,11 @@ class Work {
     program.checkpoint->keep = 1;
     std::optional<checkpoint::Checkpoint> from;
     if (!before.empty()) from.emplace(before.back().path);
-    const int status = train_checked(compilation_, input_.options, from ? &*from : nullptr, out_, err_);
+    std::optional<train::Interrupt> interrupt(std::in_place);
+    told_ = true;
+    Options named = input_.options;
+    if (named.file.empty()) named.file = "session";
+    const int status = train_checked(compilation_, named, from ? &*from : nullptr, interrupt, Clock::now(), out_, err_);
     return status == 0 || status == 128 + SIGINT;
   }
 
@@ -300,6 +307,7 @@ class Work {
   syntax::Ast items_;
   sema::ExpressionResult result_;
   ReplChildOutput output_;
+  bool told_ = false;  ///< diagnostics are printed already
 };
 
 /// Never returns.
@@ -309,6 +317,8 @@ class Work {
     output = Work(input, out, err).run();
   } catch (const Fault& fault) {
     err << fault_text(fault, false) << "\n";
+    const bool unfit = fault.code() == 6106 || fault.code() == 6107 || fault.code() == 6108 || fault.code() == 6110;
+    if (unfit && input.train_steps > 0) err << fmt::format("`:train anew {} steps` begins anew\n", input.train_steps);
   } catch (const std::bad_alloc&) {
     err << fault_text(Fault(6003, {}), false) << "\n";
   } catch (const std::length_error&) {

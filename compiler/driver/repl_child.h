@@ -22,9 +22,9 @@ struct ReplChildInput {
   std::string checkpoints;  ///< where the session keeps what it trained; empty: nothing yet
   std::optional<LabelledText> item;
   Ask ask = Ask::value;
-  std::string checked;  ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
+  std::string checked;      ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
   int64_t train_steps = 0;  ///< not 0: trains the train block for so many steps more
-  bool quiet = false;  ///< prints diagnostics alone
+  bool quiet = false;       ///< prints diagnostics alone
 };
 
 struct ReplChildOutput {

@@ -1,4 +1,6 @@
 // dslc train: compile, then train in this process.
+#include "compiler/driver/train.h"
+
 #include <unistd.h>
 
 #include <chrono>
@@ -72,12 +74,9 @@ void check_memory(const plan::Plan& plan, const train::Topology& topology) {
 
 }  // namespace
 
-int train(const Options& options, std::ostream& out, std::ostream& err) {
-  const auto begin = std::chrono::steady_clock::now();
-  std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
-  const auto resume_from = options.resume ? std::optional(options.resume_from) : std::nullopt;
-  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, err);
-  Compilation& compilation = *restored.compilation;
+int train_checked(Compilation& compilation, const Options& options, const checkpoint::Checkpoint* from,
+                  std::optional<train::Interrupt>& interrupt, std::chrono::steady_clock::time_point begin, std::ostream& out,
+                  std::ostream& err) {
   std::optional<plan::Plan> plan;
   if (!compilation.sink.has_errors()) plan = compilation.plan();
   if (!plan) {
@@ -102,7 +101,7 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
 
   const sema::Program& program = *compilation.program;
   train::Job job = job_of(program, compilation);
-  job.resume = restored.from ? &*restored.from : nullptr;
+  job.resume = from;
   if (job.resume) check_fit(executable.plan, *job.resume, true);
   job.saving = saving_of(program, options, compilation.data);
   if (!job.saving.directory.empty()) {
@@ -128,6 +127,14 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   interrupt.reset();
   const train::Outcome outcome = train::train(executor, job, *progress);
   return outcome.interrupted ? 128 + outcome.signal : 0;
+}
+
+int train(const Options& options, std::ostream& out, std::ostream& err) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
+  const auto resume_from = options.resume ? std::optional(options.resume_from) : std::nullopt;
+  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, err);
+  return train_checked(*restored.compilation, options, restored.from ? &*restored.from : nullptr, interrupt, begin, out, err);
 }
 
 }  // namespace dtl::driver

@@ -211,7 +211,7 @@ TEST_CASE("commands show types, graphs and placements") {
   CHECK(ran.text.find("none is set") != std::string::npos);
   CHECK(ran.text.find("mesh data = 2") != std::string::npos);
   CHECK(ran.text.find("did you mean `mirrored`?") != std::string::npos);
-  CHECK(ran.text.find(":time EXPR") != std::string::npos);
+  CHECK(ran.text.find(":train [anew] N steps") != std::string::npos);
 }
 
 TEST_CASE("random numbers differ from input to input and are the same in every session") {
@@ -220,6 +220,30 @@ TEST_CASE("random numbers differ from input to input and are the same in every s
   CHECK(first.text == second.text);
   const std::string line = first.text.substr(0, first.text.find('\n'));
   CHECK(first.text != line + "\n" + line + "\n");
+}
+
+TEST_CASE("training goes on where it stood, and expressions see its weights") {
+  const std::string program =
+      "dataset Points {\n train = synthetic(96, seed = 1, fields = { x = normal([4]), y = normal([3]) })\n batch = 32\n shuffle = all\n}\n"
+      "model Net (x: f32[batch, 4]) -> f32[batch, 3] { x |> dense(5, activation = tanh) |> dropout(0.5) |> dense(3) }\n"
+      "train { model = Net, data = Points, loss = mean(squared_error(prediction, y)), optimizer = adam(0.01), epochs = 1 }\n";
+  const auto last = [](const std::string& text) { return text.substr(text.rfind("f32[1, 3]")); };
+  const std::string parts = script(program + ":train 4 steps\n:train 3 steps\nNet(ones([1, 4]))\n").text;
+  const std::string whole = script(program + ":train 9 steps\n:train anew 7 steps\nNet(ones([1, 4]))\n").text;
+  const std::string untrained = script(program + "Net(ones([1, 4]))\n").text;
+  INFO(parts);
+  CHECK(parts.find("resumed from") != std::string::npos);
+  CHECK(last(parts) == last(whole));
+  CHECK(last(parts) != last(untrained));
+
+  const Ran changed = script(program +
+                             ":train 1 step\nmodel Net (x: f32[batch, 4]) -> f32[batch, 3] { dense(3)(x) }\n:train 1 step\n"
+                             ":train anew 1 step\n:train nothing\n:train -1 steps\n");
+  INFO(changed.text);
+  CHECK(changed.text.find("`:train anew 1 steps` begins anew") != std::string::npos);
+  CHECK(changed.text.rfind("done after") > changed.text.find("begins anew"));
+  CHECK(changed.text.find(":train takes a number of steps") != std::string::npos);
+  CHECK(script(":train 3 steps\n").text.find("DTL3017") != std::string::npos);
 }
 
 TEST_CASE("a terminal: editing, several lines, completion, history, leaving") {
