@@ -13,6 +13,7 @@
 #include "compiler/syntax/print.h"
 #include "compiler/transform/make_plan.h"
 #include "compiler/transform/pass.h"
+#include "compiler/types/dim.h"
 
 namespace dtl::driver {
 namespace {
@@ -120,7 +121,7 @@ int format(const Options& options, std::ostream& out, std::ostream& err) {
   return good ? 0 : 1;
 }
 
-int pass(const Options& options, std::ostream& out, std::ostream& err) {
+int pass(const Options& options, std::ostream& out, std::ostream& err) try {
   const bool to_plan = options.pass == "make_plan";  // no pass of the pipeline: its result is no graph
   if (!to_plan && !known_pass(options.pass, err)) return 1;
   std::string why;
@@ -148,6 +149,9 @@ int pass(const Options& options, std::ostream& out, std::ostream& err) {
     out << graph::print(*result, ops::table());
   }
   return 0;
+} catch (const types::DimOverflow& overflow) {
+  err << "error: " << overflow.text << " does not fit into 64 bits\n";
+  return 1;
 }
 
 int print_ops(std::ostream& out) {

@@ -105,21 +105,27 @@ bool Compilation::check_expression(sema::ExpressionRequest request, sema::Expres
   return program.has_value() && !sink.has_errors();
 }
 
-std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) {
+std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) try {
   graph::Graph lowered = lower::lower(*program, ops::table());
   if (stop_after == "none") return lowered;
   auto result = transform::run_pipeline(std::move(lowered), ops::table(), stop_after);
   if (result) return *result;
   cannot_place(result.error());
   return std::nullopt;
+} catch (const types::DimOverflow& overflow) {
+  sink.report(program->strategy_range, diag::integer_overflow, overflow.text);
+  return std::nullopt;
 }
 
-std::optional<plan::Plan> Compilation::plan() {
+std::optional<plan::Plan> Compilation::plan() try {
   std::optional<graph::Graph> replicated = graph();
   if (!replicated) return std::nullopt;
   auto result = transform::make_plan(*replicated, ops::table());
   if (result) return std::move(*result);
   cannot_place(result.error());
+  return std::nullopt;
+} catch (const types::DimOverflow& overflow) {
+  sink.report(program->strategy_range, diag::integer_overflow, overflow.text);
   return std::nullopt;
 }
 

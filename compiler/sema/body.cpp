@@ -35,13 +35,20 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
 }
 
 Value Evaluator::run_item(const Item& item, Scope* scope) {
+  // What is declared is known afterwards, if only as a mistake.
+  const auto declare = [&](auto run) {
+    Value done = within_64_bits(item.range, run);
+    if (done.ok()) return done;
+    for (const syntax::Ident& name : item.names) scope->bind(name.text, {}, name.range);
+    return Value::unit_value();
+  };
   switch (item.kind) {
     case ItemKind::let:
-      return let(item, scope);
+      return declare([&] { return let(item, scope); });
     case ItemKind::weight:
-      return weight(item, scope);
+      return declare([&] { return weight(item, scope); });
     case ItemKind::state:
-      return optimizer_ ? optimizer_state(item, scope) : state(item, scope);
+      return declare([&] { return optimizer_ ? optimizer_state(item, scope) : state(item, scope); });
     case ItemKind::update:
       return update(item, scope);
     case ItemKind::for_each:

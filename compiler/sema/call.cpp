@@ -255,6 +255,10 @@ Value Evaluator::pipe(const Expr& expr, Scope* scope) {
 }
 
 Value Evaluator::call(const Value& callee, Args args, Range range, Scope* scope) {
+  return within_64_bits(range, [&] { return call_unguarded(callee, std::move(args), range, scope); });
+}
+
+Value Evaluator::call_unguarded(const Value& callee, Args args, Range range, Scope* scope) {
   switch (callee.kind) {
     case ValueKind::declared: {
       const Decl& decl = *callee.closure->decl;
@@ -442,7 +446,7 @@ Value Evaluator::call_layer(const Closure& closure, const Args& args, Range rang
 
 Value Evaluator::run_declared(const Decl& decl, Activation& activation, Range range) {
   entered.insert(&decl);
-  if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return {};
+  if (shared_.cyclic.contains(&decl)) return {};
   Reporter::Call call(reporter_, decl.name.text, range);
   Activation* outer = std::exchange(activation_, &activation);
   Value result = run_items(*decl.body, activation.types.scope, true);

@@ -177,36 +177,38 @@ void check_alone(Session& session, const Decl& decl, const DataCatalogue& catalo
 
 std::optional<Program> check(const Ast& file, const Library& library, const graph::OpTable& ops, const DataCatalogue& catalogue,
                              const Options& options, source::Sink& sink) {
-  Session session(library, ops, options, sink);
+  Shared shared(library);
+  Session session(library, shared, ops, options, sink);
   const std::vector<const Ast*> files = session.declare_all(file, options);
+  shared.cyclic = resolve(session.evaluator, files);
   session.evaluator.catalogue = &catalogue;
-  session.evaluator.cyclic = resolve(session.evaluator, files);
   const Decl* train = the_train(file, options, session.reporter);
   if (train && train->body) check_train(session.evaluator, *train, Settings(), catalogue);
 
   // What the train block does not use is checked as far as it can be without a use. What is not supported yet matters only
   // where it is used, and a train block of an imported file where that file is trained.
+  source::Sink params_sink;
+  Session params(library, shared, ops, options, params_sink);
+  params.evaluator.catalogue = &kNothing;
+  const auto add = [&](const source::Sink& from) {
+    for (const source::Diagnostic* diagnostic : from.all()) {
+      if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);
+    }
+  };
   for (const Ast* each : files) {
     for (const Decl* decl : each->decls) {
       if (decl == train || session.evaluator.entered.contains(decl)) continue;
       if (decl->kind == DeclKind::train && (each != &file || !decl->body)) continue;
       source::Sink alone_sink;
-      Session alone(library, ops, options, alone_sink);
-      const auto lend = [&](const Globals& from, Globals& to) {
-        to.decls = from.decls;
-        to.outer = &alone.evaluator.library_globals;
-      };
-      lend(session.evaluator.file_globals, alone.evaluator.file_globals);
-      for (const auto& [index, globals] : session.evaluator.imported_globals) lend(globals, alone.evaluator.imported_globals[index]);
-      alone.evaluator.cyclic = session.evaluator.cyclic;
+      Session alone(library, shared, ops, options, alone_sink);
       alone.program.updates_per_epoch = std::max<int64_t>(1, session.program.updates_per_epoch);
+      alone.evaluator.params = &params.evaluator;
       alone.evaluator.catalogue = decl->kind == DeclKind::train ? &catalogue : &kNothing;
       check_alone(alone, *decl, catalogue);
-      for (const source::Diagnostic* diagnostic : alone_sink.all()) {
-        if (diagnostic->code != diag::not_supported_yet.code) sink.add(*diagnostic);
-      }
+      add(alone_sink);
     }
   }
+  add(params_sink);
   if (sink.has_errors()) return std::nullopt;
   return std::move(session.program);
 }

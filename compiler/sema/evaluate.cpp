@@ -13,8 +13,11 @@ using syntax::DeclKind;
 using syntax::Expr;
 using syntax::ExprKind;
 
-Evaluator::Evaluator(Emitter& emitter, Reporter& reporter, Program& program, const Options& options)
-    : emitter_(emitter), reporter_(reporter), program_(program), options_(options) {}
+Evaluator::Evaluator(Emitter& emitter, Reporter& reporter, Program& program, Shared& shared, const Options& options)
+    : emitter_(emitter), reporter_(reporter), program_(program), shared_(shared), options_(options) {
+  library_root = scopes_.inside(nullptr);
+  file_root = scopes_.inside(nullptr);
+}
 
 std::string Evaluator::shown(const Value& value) const {
   return value.is(ValueKind::tensor) ? fmt::format("`{}`", emitter_.type(value.tensor).str()) : describe(value);
@@ -23,20 +26,21 @@ std::string Evaluator::shown(const Value& value) const {
 // ---- names
 
 const Globals& Evaluator::globals(Range range) const {
-  if (range.known() && reporter_.in_library(range)) return library_globals;
+  if (range.known() && reporter_.in_library(range)) return shared_.library;
   int32_t file = range.file.index;
   if (const auto from = options_.spoken_in.find(file); from != options_.spoken_in.end()) file = from->second.index;
-  const auto imported = imported_globals.find(file);
-  return imported == imported_globals.end() ? file_globals : imported->second;
+  const auto imported = shared_.imported.find(file);
+  return imported == shared_.imported.end() ? shared_.file : imported->second;
 }
 
 const Decl* Evaluator::member(const Decl& import, const std::string& name, Range range) {
   const auto ast = options_.imports.find(&import);
   if (ast == options_.imports.end()) return nullptr;  // could not be read, which is told
-  const Globals& declared = imported_globals.at(ast->second->file.index);
+  const Globals& declared = shared_.imported.at(ast->second->file.index);
   if (const auto found = declared.decls.find(name); found != declared.decls.end()) return found->second;
   if (!reporter_.first(diag::not_in_import, range)) return nullptr;
   auto reported = reporter_.report(range, diag::not_in_import, import.path, name);
+  if (!may_suggest()) return nullptr;
   std::vector<std::string> names;
   for (const auto& [each, decl] : declared.decls) names.push_back(each);
   std::sort(names.begin(), names.end());
@@ -51,6 +55,7 @@ const Decl* Evaluator::member(const Decl& import, const std::string& name, Range
 void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope) {
   if (!reporter_.first(diag::unknown_name, range)) return;
   auto reported = reporter_.report(range, diag::unknown_name, name);
+  if (!may_suggest()) return;
   std::vector<std::string> known = scope->names();
   for (std::string& declared : globals(range).names()) known.push_back(std::move(declared));
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
@@ -132,15 +137,27 @@ Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool
 
 bool Evaluator::take_turns(int64_t count, Range range) {
   constexpr int64_t kMost = 100'000;
-  turns_ += count;
-  if (turns_ <= kMost) return true;
+  turns_ += std::min(count, kMost + 1);
+  if (turns_ <= kMost) return evaluates(count, range);
   reporter_.report(range, diag::loop_too_long, kMost);
   return false;
 }
 
+bool Evaluator::evaluates(int64_t count, Range range) {
+  constexpr int64_t kMost = 2'000'000;
+  const bool told = shared_.evaluations > kMost;
+  shared_.evaluations += count;
+  if (shared_.evaluations <= kMost) return true;
+  if (!told)
+    reporter_.report(range, diag::too_much_to_evaluate, kMost)
+        .help("calls within calls multiply; a result that is used twice can have a name");
+  return false;
+}
+
 Value Evaluator::declared(const Decl& decl) {
+  if (params && decl.kind == DeclKind::param) return params->declared(decl);
   if (auto known = declared_.find(&decl); known != declared_.end()) return known->second;
-  if (std::find(cyclic.begin(), cyclic.end(), &decl) != cyclic.end()) return declared_[&decl] = {};
+  if (shared_.cyclic.contains(&decl)) return declared_[&decl] = {};
   Closure closure;
   closure.decl = &decl;
   Value value = Value::of_closure(ValueKind::declared, std::move(closure)).at(decl.name.range);
@@ -206,13 +223,9 @@ Value Evaluator::evaluate(const Expr& expr, Scope* scope) {
     if (!std::exchange(too_deep_, true)) reporter_.report(expr.range, diag::calls_too_deep, kDeepest);
     return {};
   }
+  if (!evaluates(1, expr.range)) return {};
   ++depth_;
-  Value value;
-  try {
-    value = evaluate_unguarded(expr, scope);
-  } catch (const types::DimOverflow& overflow) {
-    reporter_.report(expr.range, diag::integer_overflow, overflow.text);
-  }
+  Value value = within_64_bits(expr.range, [&] { return evaluate_unguarded(expr, scope); });
   --depth_;
   if (!value.origin.known()) value.origin = expr.range;
   return value;

@@ -64,20 +64,18 @@ struct StepFrame {
 
 class Evaluator {
  public:
-  Evaluator(Emitter& emitter, Reporter& reporter, Program& program, const Options& options);
+  /// All of them outlive it.
+  Evaluator(Emitter& emitter, Reporter& reporter, Program& program, Shared& shared, const Options& options);
 
   // ---- names
-  Globals file_globals, library_globals;
-  std::map<int32_t, Globals> imported_globals;  ///< by file
   /// The declarations that a name written there may mean.
   const Globals& globals(source::Range range) const;
   /// A declaration of an imported file; null after a report.
   const syntax::Decl* member(const syntax::Decl& import, const std::string& name, source::Range range);
   Scope* file_root = nullptr;
   Scope* library_root = nullptr;
-  const DataCatalogue* catalogue = nullptr;                ///< opens the vocabularies of datasets
+  const DataCatalogue* catalogue = nullptr;              ///< opens the vocabularies of datasets
   std::map<const syntax::Decl*, Scope*> dataset_scopes;  ///< made so far (dataset.h)
-  std::vector<const syntax::Decl*> cyclic;  ///< declarations that use themselves: poisoned
 
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
   void unknown_name(const std::string& name, source::Range range, Scope* scope);
@@ -129,6 +127,8 @@ class Evaluator {
   Instance* instance() { return instance_; }
   /// Layers called from here on belong to this instance, until the return value is given back.
   Instance* enter_instance(Instance* instance) { return std::exchange(instance_, instance); }
+  /// Who evaluates params for this walk; null: itself.
+  Evaluator* params = nullptr;
   std::set<const syntax::Decl*> entered;  ///< declarations instantiated so far
   StepFrame* step = nullptr;
   /// What a value is, a tensor with its type.
@@ -136,8 +136,17 @@ class Evaluator {
   bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }
 
  private:
+  /// What `run` gives; an error, reported at `range`, where it comes upon a dimension beyond 64 bits.
+  template <class Run>
+  Value within_64_bits(source::Range range, Run run);
+  /// Counts evaluations of all walks; false once they are too many, and after the report.
+  bool evaluates(int64_t count, source::Range range);
+  /// Looking through all names is for the first mistakes: a file of nothing but unknown names would take the square of its size.
+  bool may_suggest() { return ++suggestions_ <= 100; }
+  int suggestions_ = 0;
   int64_t turns_ = 0;
   Value evaluate_unguarded(const syntax::Expr& expr, Scope* scope);
+  Value call_unguarded(const Value& callee, Args args, source::Range range, Scope* scope);
   Value call_expr(const syntax::Expr& expr, Scope* scope);
   Value pipe(const syntax::Expr& expr, Scope* scope);
   Value callee_of(const syntax::Expr& expr, Scope* scope);
@@ -182,6 +191,7 @@ class Evaluator {
   Emitter& emitter_;
   Reporter& reporter_;
   Program& program_;
+  Shared& shared_;
   const Options& options_;
   Scopes scopes_;
   std::map<const syntax::Decl*, Value> declared_;
@@ -194,5 +204,25 @@ class Evaluator {
   int depth_ = 0;
   bool too_deep_ = false;  ///< reported: callers on the way out need not
 };
+
+template <class Run>
+Value Evaluator::within_64_bits(source::Range range, Run run) {
+  BodyContext* const context = emitter_.has_context() ? &emitter_.context() : nullptr;
+  Instance* const instance = instance_;
+  Activation* const activation = activation_;
+  OptimizerFrame* const optimizer = optimizer_;
+  const int depth = depth_;
+  try {
+    return run();
+  } catch (const types::DimOverflow& overflow) {
+    emitter_.enter(context);
+    instance_ = instance;
+    activation_ = activation;
+    optimizer_ = optimizer;
+    depth_ = depth;
+    reporter_.report(range, diag::integer_overflow, overflow.text);
+    return {};
+  }
+}
 
 }  // namespace dtl::sema

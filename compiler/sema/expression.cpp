@@ -231,8 +231,9 @@ class ExpressionReader {
 std::optional<Program> check_expression(const syntax::Ast& file, const std::vector<std::unique_ptr<syntax::Ast>>& library,
                                         const graph::OpTable& ops, const Options& options, const ExpressionRequest& request,
                                         ExpressionResult& result, source::Sink& sink) {
-  Session session(library, ops, options, sink);
-  session.evaluator.cyclic = resolve(session.evaluator, session.declare_all(file, options));
+  Shared shared(library);
+  Session session(library, shared, ops, options, sink);
+  shared.cyclic = resolve(session.evaluator, session.declare_all(file, options));
   if (!sink.has_errors()) ExpressionReader(session, request, result).run();
   if (sink.has_errors()) return std::nullopt;
   return std::move(session.program);

@@ -23,7 +23,7 @@ struct ExpressionRequest {
   /// What its random numbers and the weights of its layers are keyed by, so that two inputs draw different ones.
   std::string path = "it";
   const syntax::Expr* strategy = nullptr;  ///< what places it; null: all in one place
-  bool gradient = false;  ///< compute, in place of a scalar, its derivative by each held tensor and weight that it reads
+  bool gradient = false;                   ///< compute, in place of a scalar, its derivative by each held tensor and weight that it reads
 };
 
 /// One tensor that is computed.

@@ -26,7 +26,7 @@ class Resolver {
     for (const syntax::Ast* file : files) decls_.insert(decls_.end(), file->decls.begin(), file->decls.end());
   }
 
-  std::vector<const Decl*> run() {
+  std::set<const Decl*> run() {
     for (const Decl* decl : decls_) {
       current_ = decl;
       visit(*decl, evaluator_.file_root);
@@ -426,31 +426,46 @@ class Resolver {
 
   // ---- cycles
 
-  std::vector<const Decl*> cycles() {
+  std::set<const Decl*> cycles() {
     for (const Decl* decl : decls_) walk(decl);
     return cyclic_;
   }
 
-  void walk(const Decl* decl) {
-    const auto at = std::find(path_.begin(), path_.end(), decl);
-    if (at != path_.end()) {
-      std::string chain;
-      bool known = false;
-      for (auto it = at; it != path_.end(); ++it) {
-        chain += "`" + (*it)->name.text + "` uses ";
-        known |= std::find(cyclic_.begin(), cyclic_.end(), *it) != cyclic_.end();
-        cyclic_.push_back(*it);
+  /// Depth first, without recursion: a chain of declarations may be as long as the file.
+  void walk(const Decl* root) {
+    enter(root);
+    while (!path_.empty()) {
+      const Decl* decl = path_.back().decl;
+      const std::vector<const Decl*>& needed = needs_[decl];
+      if (path_.back().next < needed.size()) {
+        enter(needed[path_.back().next++]);
+        continue;
       }
-      if (known) return;
-      auto reported =
-          evaluator_.reporter().report(decl->name.range, diag::uses_itself, decl->name.text, chain + "`" + decl->name.text + "`");
-      for (auto it = at + 1; it != path_.end(); ++it) reported.note((*it)->name.range, "`" + (*it)->name.text + "` is declared here");
-      return;
+      path_.pop_back();
+      if (!clean_.empty() && clean_.back() == path_.size()) clean_.pop_back();
+      places_.erase(decl);
     }
+  }
+
+  void enter(const Decl* decl) {
+    if (const auto at = places_.find(decl); at != places_.end()) return close(at->second);
     if (!done_.insert(decl).second) return;
-    path_.push_back(decl);
-    for (const Decl* needed : needs_[decl]) walk(needed);
-    path_.pop_back();
+    places_.emplace(decl, path_.size());
+    clean_.push_back(path_.size());
+    path_.push_back({decl, 0});
+  }
+
+  /// The path from `at` on comes back to where it began.
+  void close(size_t at) {
+    size_t fresh = 0;
+    for (; !clean_.empty() && clean_.back() >= at; clean_.pop_back(), ++fresh) cyclic_.insert(path_[clean_.back()].decl);
+    if (fresh < path_.size() - at) return;  // a part of it is told already
+    std::string chain;
+    for (size_t i = at; i < path_.size(); ++i) chain += "`" + path_[i].decl->name.text + "` uses ";
+    const Decl& decl = *path_[at].decl;
+    auto reported = evaluator_.reporter().report(decl.name.range, diag::uses_itself, decl.name.text, chain + "`" + decl.name.text + "`");
+    for (size_t i = at + 1; i < path_.size(); ++i)
+      reported.note(path_[i].decl->name.range, "`" + path_[i].decl->name.text + "` is declared here");
   }
 
   Evaluator& evaluator_;
@@ -458,13 +473,20 @@ class Resolver {
   std::map<const Binding*, Words> words_;  ///< of parameters whose type is an enumeration
   const Decl* current_ = nullptr;
   std::map<const Decl*, std::vector<const Decl*>> needs_;
-  std::vector<const Decl*> path_, cyclic_;
-  std::set<const Decl*> done_;
+  /// A declaration on the way, and which of its needs comes next.
+  struct Step {
+    const Decl* decl;
+    size_t next;
+  };
+  std::vector<Step> path_;
+  std::map<const Decl*, size_t> places_;  ///< of those on the path
+  std::vector<size_t> clean_;             ///< places of those on the path that are in no cycle so far, ascending
+  std::set<const Decl*> cyclic_, done_;
 };
 
 }  // namespace
 
-std::vector<const Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files) {
+std::set<const Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files) {
   return Resolver(evaluator, files).run();
 }
 

@@ -1,6 +1,7 @@
 // Name resolution of a whole file before anything is evaluated, so that one mistake hides no other.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "compiler/sema/evaluate.h"
@@ -8,6 +9,6 @@
 namespace dtl::sema {
 
 /// Reports names that mean nothing anywhere in `file`, and declarations that are defined by themselves; gives the latter.
-std::vector<const syntax::Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files);
+std::set<const syntax::Decl*> resolve(Evaluator& evaluator, const std::vector<const syntax::Ast*>& files);
 
 }  // namespace dtl::sema

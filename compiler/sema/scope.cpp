@@ -1,7 +1,11 @@
-// Look-up in nested scopes; bodies are short, so bindings are searched from the last one back.
+// Look-up in nested scopes. Most bodies are short: their bindings are searched from the last one back.
 #include "compiler/sema/scope.h"
 
 namespace dtl::sema {
+
+namespace {
+constexpr size_t kFew = 16;  // bindings that a search finds as fast as a table
+}
 
 const syntax::Decl* Globals::find(const std::string& name) const {
   for (const Globals* globals = this; globals; globals = globals->outer) {
@@ -15,10 +19,19 @@ Binding& Scope::bind(std::string name, Value value, source::Range range) {
   binding.name = std::move(name);
   binding.value = std::move(value);
   binding.range = range;
+  if (bindings_.size() == kFew + 1) {
+    for (Binding& each : bindings_) latest_[each.name] = &each;
+  } else if (bindings_.size() > kFew) {
+    latest_[binding.name] = &binding;
+  }
   return binding;
 }
 
 Binding* Scope::find_here(std::string_view name) {
+  if (bindings_.size() > kFew) {
+    const auto found = latest_.find(name);
+    return found == latest_.end() ? nullptr : found->second;
+  }
   for (auto it = bindings_.rbegin(); it != bindings_.rend(); ++it) {
     if (it->name == name) return &*it;
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +21,17 @@ struct Globals {
 
   const syntax::Decl* find(const std::string& name) const;
   std::vector<std::string> names() const;
+};
+
+/// What all walks over one program share: its declarations, and how much work they may be together.
+struct Shared {
+  explicit Shared(const std::vector<std::unique_ptr<syntax::Ast>>& library);
+
+  Globals library;
+  Globals file;                          ///< of the program's own file
+  std::map<int32_t, Globals> imported;   ///< of each file it imports, by file
+  std::set<const syntax::Decl*> cyclic;  ///< declarations that use themselves: poisoned
+  int64_t evaluations = 0;               ///< of expressions, and turns of loops, so far
 };
 
 /// A name bound in a body.
@@ -47,6 +60,7 @@ class Scope {
  private:
   Scope* parent_;
   std::deque<Binding> bindings_;
+  std::unordered_map<std::string_view, Binding*> latest_;  ///< by name, once the bindings are many
 };
 
 /// Owns every scope of a check: closures point into them for as long as it lives.

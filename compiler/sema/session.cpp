@@ -21,15 +21,16 @@ bool is_name(const std::string& text) {
 
 }  // namespace
 
-Session::Session(const Library& library, const graph::OpTable& ops, const Options& options, source::Sink& sink)
-    : reporter(sink), emitter(ops, reporter), evaluator(emitter, reporter, program, options) {
-  for (const auto& ast : library) reporter.add_library(ast->file);
-  evaluator.file_globals.outer = &evaluator.library_globals;
-  for (const auto& ast : library) {
-    for (const Decl* decl : ast->decls) evaluator.library_globals.decls.emplace(decl->name.text, decl);
+Shared::Shared(const Library& files) {
+  for (const auto& ast : files) {
+    for (const Decl* decl : ast->decls) library.decls.emplace(decl->name.text, decl);
   }
-  evaluator.library_root = evaluator.scopes().inside(nullptr);
-  evaluator.file_root = evaluator.scopes().inside(nullptr);
+  file.outer = &library;
+}
+
+Session::Session(const Library& library, Shared& shared, const graph::OpTable& ops, const Options& options, source::Sink& sink)
+    : reporter(sink), emitter(ops, reporter), evaluator(emitter, reporter, program, shared, options), shared_(shared) {
+  for (const auto& ast : library) reporter.add_library(ast->file);
 }
 
 std::vector<const Ast*> Session::declare_all(const Ast& file, const Options& options) {
@@ -39,12 +40,12 @@ std::vector<const Ast*> Session::declare_all(const Ast& file, const Options& opt
   }
   // In the order in which they were read, not of addresses.
   std::sort(files.begin() + 1, files.end(), [](const Ast* a, const Ast* b) { return a->file.index < b->file.index; });
-  for (const Ast* each : files) declare(*each, each == &file ? evaluator.file_globals : evaluator.imported_globals[each->file.index]);
+  for (const Ast* each : files) declare(*each, each == &file ? shared_.file : shared_.imported[each->file.index]);
   return files;
 }
 
 void Session::declare(const Ast& file, Globals& globals) {
-  globals.outer = &evaluator.library_globals;
+  globals.outer = &shared_.library;
   for (const Decl* decl : file.decls) {
     const bool is_import = decl->kind == DeclKind::import_file;
     const std::string name = is_import ? alias_of(*decl) : decl->name.text;

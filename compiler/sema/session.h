@@ -10,9 +10,11 @@ using Library = std::vector<std::unique_ptr<syntax::Ast>>;
 
 /// What one walk over the program needs: a Program to fill and where mistakes go.
 struct Session {
-  Session(const Library& library, const graph::OpTable& ops, const Options& options, source::Sink& sink);
+  /// `shared` outlives it; its library is known already.
+  Session(const Library& library, Shared& shared, const graph::OpTable& ops, const Options& options, source::Sink& sink);
 
-  /// Makes known what `file` and what it imports declare. Gives these files, `file` first, the others as they were read.
+  /// Makes known to all who share it what `file` and what it imports declare. Gives these files, `file` first, the others as they were
+  /// read.
   std::vector<const syntax::Ast*> declare_all(const syntax::Ast& file, const Options& options);
 
   Program program;
@@ -22,6 +24,7 @@ struct Session {
 
  private:
   void declare(const syntax::Ast& file, Globals& globals);
+  Shared& shared_;
 };
 
 }  // namespace dtl::sema

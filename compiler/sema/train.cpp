@@ -298,7 +298,7 @@ class TrainReader {
       if (!value) continue;
       args.push_back({parameter.name, nullptr, *value, called, scope});
     }
-    Value prediction = good ? evaluator_.call_model(model, std::move(args), called) : Value();
+    Value prediction = good ? evaluator_.call(evaluator_.declared(model), std::move(args), called, nullptr) : Value();
     if (prediction.is(ValueKind::tensor)) emitter_.name(prediction.tensor, "prediction");
     scope->bind("prediction", prediction, called);
 

@@ -124,11 +124,16 @@ Dim Dim::operator+(const Dim& other) const {
 Dim Dim::operator-(const Dim& other) const { return *this + other * Dim(-1); }
 
 Dim Dim::operator*(const Dim& other) const {
+  // What is used is far smaller, and repeated squares of a name would take all memory.
+  constexpr size_t kMostFactors = 64, kMostTerms = 1000;
   Polynomial polynomial;
   for (const auto& [a_symbols, a] : terms_) {
     for (const auto& [b_symbols, b] : other.terms_) {
+      if (a_symbols.size() + b_symbols.size() > kMostFactors)
+        throw DimOverflow{fmt::format("a dimension of more than {} factors", kMostFactors)};
       int64_t& coefficient = polynomial[product(a_symbols, b_symbols)];
       coefficient = checked_add(coefficient, checked_multiply(a, b));
+      if (polynomial.size() > kMostTerms) throw DimOverflow{fmt::format("a dimension of more than {} terms", kMostTerms)};
     }
   }
   Dim dim;

@@ -10,12 +10,12 @@
 
 namespace dtl::types {
 
-/// Thrown where a dimension's numbers leave 64 bits; sema reports it at the expression it computes.
+/// Thrown where a dimension's numbers leave 64 bits: sizes come from programs, so it is a mistake of theirs.
 struct DimOverflow {
   std::string text;  ///< `a dimension of 4 + 9223372036854775807`
 };
 
-/// Kept in normal form, so that == is equality of polynomials. Cheap to copy while constant.
+/// Kept in normal form, so that == is equality of polynomials. Cheap to copy while constant. Arithmetic throws DimOverflow.
 class Dim {
  public:
   Dim() : Dim(0) {}
