@@ -345,6 +345,25 @@ Value Evaluator::update(const Item& item, Scope* scope) {
   return Value::unit_value();
 }
 
+bool Evaluator::take_turns(int64_t count, Range range) {
+  constexpr int64_t kMost = 100'000;
+  turns_ += std::min(count, kMost + 1);
+  if (turns_ <= kMost) return evaluates(count, range);
+  reporter_.report(range, diag::loop_too_long, kMost);
+  return false;
+}
+
+bool Evaluator::evaluates(int64_t count, Range range) {
+  constexpr int64_t kMost = 2'000'000;
+  const bool told = shared_.evaluations > kMost;
+  shared_.evaluations += count;
+  if (shared_.evaluations <= kMost) return true;
+  if (!told)
+    reporter_.report(range, diag::too_much_to_evaluate, kMost)
+        .help("calls within calls multiply; a result that is used twice can have a name");
+  return false;
+}
+
 Value Evaluator::for_each(const Item& item, Scope* scope) {
   const Value over = evaluate(*item.value, scope);
   if (!over.ok()) return Value::unit_value();
