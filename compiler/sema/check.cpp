@@ -33,7 +33,7 @@ const Decl* the_train(const Ast& file, const Options& options, Reporter& reporte
   }
   if (trains.empty()) {
     if (options.needs_train || options.train)
-      reporter.report({file.file, 0, 0}, diag::no_train).help("add `train { model = …  data = …  loss = …  optimizer = …  epochs = … }`");
+      reporter.report({file.file, 0, 0}, diag::no_train).help("add `train { model = …, data = …, loss = …, optimizer = …, epochs = … }`");
     return nullptr;
   }
   if (const Decl* chosen = chosen_train(file, options.train)) return chosen;

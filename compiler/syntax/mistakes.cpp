@@ -182,6 +182,8 @@ void Mistakes::advise(source::Reported& reported, const Mistake& mistake) const 
     reported.help("`let` stands in a body; a value of the whole file is a `param`");
   } else if (found == DtlParser::COLON && expects(DtlParser::EQUALS)) {
     reported.help("a value follows `=`");
+  } else if (found == DtlParser::NAME && expects(DtlParser::NEWLINE) && type(mistake.token + 1) == DtlParser::EQUALS) {
+    reported.help("settings stand on lines of their own, or with a comma between");
   } else if (found == DtlParser::ELSE && expects(DtlParser::ELSE_TEXT)) {
     reported.help("`require` says what is wrong: `require condition else \"text\"`");
   }
