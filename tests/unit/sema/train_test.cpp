@@ -48,6 +48,27 @@ TEST_CASE("fashion_mlp checks") {
   CHECK(count(*program.eval_step, StatementKind::report) == 2);
 }
 
+TEST_CASE("resnet20 has the paper's weights, and a projection only where the shape changes") {
+  const auto count_weights = [](const std::vector<std::pair<std::string, std::string>>& sets) {
+    const auto checked = check(example("resnet20/resnet20.dtl"), {.sets = sets, .strategy = {}});
+    INFO(checked->rendered());
+    REQUIRE(checked->program);
+    int64_t numbers = 0, projections = 0;
+    for (const auto& weight : checked->program->weights) {
+      int64_t size = 1;
+      for (const auto& dim : weight.type.dims) size *= dim.constant().value_or(0);
+      numbers += size;
+      projections += weight.path.find("/conv_norm.2/conv2d.0/kernel") != std::string::npos;
+    }
+    CHECK(projections == 2);
+    return numbers;
+  };
+  // Kernels of 3 × 3, projections, scales and offsets of 7 norms a stage, and 650 for the classes.
+  CHECK(count_weights({}) ==
+        9 * (16 + 6 * 256 + 16 * 32 + 5 * 1024 + 32 * 64 + 5 * 4096) + 16 * 32 + 32 * 64 + 2 * (7 * 16 + 7 * 32 + 7 * 64) + 650);
+  CHECK(count_weights({{"blocks", "9"}}) > 850'000);  // ResNet-56
+}
+
 TEST_CASE("custom_step checks, and has no evaluation") {
   const auto checked = check(example("custom_step.dtl"));
   INFO(checked->rendered());
