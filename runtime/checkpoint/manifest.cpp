@@ -105,8 +105,8 @@ Standing standing_of(const Json& json) {
   standing.accumulate = count(json, "accumulate");
   standing.shuffle = integer(json, "shuffle");
   standing.examples = count(json, "examples");
-  const bool batches =
-      standing.batch > 0 && standing.accumulate > 0 && standing.step <= (standing.examples + standing.batch - 1) / standing.batch;
+  const bool batches = standing.batch > 0 && standing.accumulate > 0 &&
+                       standing.step <= standing.examples / standing.batch + (standing.examples % standing.batch != 0);
   if (!batches || (standing.epoch == 0 && (standing.open || standing.step > 0)))
     throw NotAManifest{"it stands at a step that no epoch has"};
   for (const auto& [path, value] : object(json, "reports").items()) standing.reports.emplace_back(path, number(value));

@@ -1,0 +1,143 @@
+// Programs through the checker, the passes and the planner, as `dslc check` does; data is described, and never opened.
+#include "compiler/driver/embedded.h"
+#include "compiler/lower/lower.h"
+#include "compiler/ops/registry.h"
+#include "compiler/sema/effective.h"
+#include "compiler/sema/sema.h"
+#include "compiler/source/render.h"
+#include "compiler/syntax/parse.h"
+#include "compiler/transform/make_plan.h"
+#include "compiler/transform/pass.h"
+#include "compiler/types/dim.h"
+#include "tests/fuzz/entries.h"
+
+namespace dtl::fuzz {
+namespace {
+
+/// The standard library, parsed once. Programs are added to copies of its texts.
+struct Library {
+  source::SourceSet sources;
+  std::vector<std::unique_ptr<syntax::Ast>> asts;
+};
+
+const Library& library() {
+  static const Library library = [] {
+    Library made;
+    source::Sink sink;
+    for (const driver::EmbeddedFile& file : driver::stdlib_files()) {
+      const source::FileId id = made.sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
+      made.asts.push_back(syntax::parse(made.sources, id, sink));
+    }
+    return made;
+  }();
+  return library;
+}
+
+/// What a source would hold: what `synthetic` and `records` say, else 60 rows of two fields.
+std::optional<sema::SplitInfo> described(const sema::SourceSpec& spec, source::Sink&) {
+  sema::SplitInfo info{60, {{"x", DType::f32, {4}}, {"y", DType::i64, {}}}};
+  for (const sema::SourceStage& stage : spec.stages) {
+    const auto number = [&](const char* name) {
+      const auto found = stage.integers.find(name);
+      return found == stage.integers.end() ? int64_t{0} : found->second;
+    };
+    if (stage.function == "idx") {
+      info = {60'000, {{"", DType::u8, {28, 28}}, {"", DType::u8, {}}}};
+    } else if (stage.function == "synthetic") {
+      info = {number("examples"), {}};
+      for (const auto& field : stage.fields)
+        info.fields.push_back({field.name, field.generator == "integers" ? DType::i64 : DType::f32, field.shape});
+    } else if (stage.function == "records") {
+      info = {stage.rows, {}};
+      for (const sema::RecordField& field : stage.records)
+        info.fields.push_back({field.name, parse_dtype(field.type).value_or(DType::f32), field.shape, field.type == "text"});
+    } else if (stage.function == "text") {
+      info = {1, {{"", DType::u8, {}, true}}};
+    } else if (stage.function == "encode") {
+      info = {1'000, {{"", DType::i32, {}}}};
+    } else if (stage.function == "take") {
+      info.examples = std::min(info.examples, number("count"));
+    } else if (stage.function == "skip") {
+      info.examples -= std::min(info.examples, number("count"));
+    }
+  }
+  return info;
+}
+
+void run(const std::string& text, const sema::Overrides& overrides) {
+  source::SourceSet sources = library().sources;
+  source::Sink sink;
+  const source::FileId file = sources.add("fuzz.dtl", text);
+  const std::unique_ptr<syntax::Ast> ast = syntax::parse(sources, file, sink);
+  const auto render = [&] {
+    sink.sort();
+    for (const source::Diagnostic* diagnostic : sink.all()) source::render(*diagnostic, sources, false);
+  };
+  if (!ast || sink.has_errors()) return render();
+
+  syntax::Ast fragments;
+  sema::Options options;
+  options.devices = 4;
+  options.needs_train = false;
+  const sema::Effective effective = sema::make_effective(*ast, {}, library().asts, sources, fragments, overrides, sink);
+  options.spoken_in = effective.spoken_in;
+  if (!sink.has_errors()) sema::edited(sources, file, effective.edits);
+  const std::optional<sema::Program> program =
+      sema::check(*ast, library().asts, ops::table(),
+                  {described, [](const sema::VocabularySpec&, source::Sink&) { return std::optional<int64_t>(100); }}, options, sink);
+  promise(program.has_value() == !sink.has_errors(), "a program, and errors");
+  render();
+  if (!program) return;
+  sema::print(*program);
+  if (program->minimize_sites.empty()) return;
+  try {
+    const auto graph = transform::run_pipeline(lower::lower(*program, ops::table()), ops::table());
+    if (graph) static_cast<void>(transform::make_plan(*graph, ops::table()));
+  } catch (const types::DimOverflow&) {
+    // `dslc check` reports it as a mistake.
+  }
+}
+
+constexpr std::string_view kProgram = R"(param width: int = 8
+param rate: float = 0.1
+dataset Points {
+  train = synthetic(100, fields = { x = normal([4]), y = integers(0, 3, []) })
+  batch = 10
+  shuffle = all
+}
+layer Block (units: int = 4, activation: function = relu) (x: float[batch, n]) -> float[batch, units] {
+  x |> dense(units) |> activation
+}
+model Net (x: float[batch, 4]) -> float[batch, 3] {
+  x |> Block(width) |> dense(3)
+}
+strategy Own = mirrored(replicas = 2)
+train {
+  model     = Net
+  data      = Points
+  loss      = mean(sparse_cross_entropy(prediction, y))
+  optimizer = adam(learning_rate = rate)
+  epochs    = 2
+  seed      = 7
+}
+)";
+
+}  // namespace
+
+void check(std::string_view input) { run(std::string(input), {}); }
+
+void expression(std::string_view input) {
+  sema::Overrides overrides;
+  while (!input.empty()) {
+    const std::string line(input.substr(0, input.find('\n')));
+    input.remove_prefix(std::min(input.size(), line.size() + 1));
+    if (line.starts_with("--strategy ")) {
+      overrides.strategy = line.substr(11);
+    } else {
+      overrides.sets.push_back(line);
+    }
+  }
+  run(std::string(kProgram), overrides);
+}
+
+}  // namespace dtl::fuzz
