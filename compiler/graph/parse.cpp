@@ -125,7 +125,8 @@ class Parser {
 
   void parse_mesh() {
     for (auto& [name, size] : parse_sizes()) {
-      if (size < 1) fail("a mesh axis has at least one member");
+      constexpr int64_t kMost = 4096;  // as of a strategy in a program
+      if (size < 1 || size > kMost) fail(fmt::format("a mesh axis has between 1 and {} members", kMost));
       graph_.strategy.mesh.axes.push_back({std::move(name), size});
     }
   }

@@ -57,6 +57,9 @@ class Verifier {
     if (value.function != function || value.node != node || value.result != static_cast<int32_t>(place)) {
       return fmt::format("`%{}` does not say where it is defined", value.name);
     }
+    for (const types::Dim& dim : value.type.dims) {
+      if (dim.constant().value_or(0) < 0) return fmt::format("`%{}` is {}, and {} is no size", value.name, value.type.str(), dim.str());
+    }
     if (value.name.empty() || !names_.insert(value.name).second) return fmt::format("two values are called `%{}`", value.name);
     defined_[static_cast<size_t>(id.index)] = true;
     return {};
@@ -67,6 +70,14 @@ class Verifier {
   std::string check_function(FunctionId id) {
     const Function& function = graph_[id];
     names_.clear();
+    sizes_ = {"batch", types::share_of("batch")};
+    for (const auto& [name, largest] : graph_.bounds) sizes_.insert({name, types::share_of(name)});
+    for (const Port& port : function.params) {
+      if (!in_range(port.value)) continue;
+      for (const types::Dim& dim : graph_[port.value].type.dims) {
+        for (const std::string& symbol : dim.symbols()) sizes_.insert({symbol, types::share_of(symbol)});
+      }
+    }
     defined_.assign(graph_.values.size(), false);
     for (size_t i = 0; i < function.params.size(); ++i) {
       if (auto broken = define(id, function.params[i].value, std::nullopt, i); !broken.empty()) return broken;
@@ -95,6 +106,15 @@ class Verifier {
       operands.push_back(graph_[operand].type);
     }
     if (auto mismatch = signature_mismatch(*op.signature, node.operands.size(), node.attrs); !mismatch.empty()) return mismatch;
+    for (const auto& [name, value] : node.attrs.values()) {
+      const auto* dims = std::get_if<types::Dims>(&value);
+      for (const types::Dim& dim : dims ? *dims : types::Dims()) {
+        for (const std::string& symbol : dim.symbols()) {
+          if (!sizes_.contains(symbol))
+            return fmt::format("`{}` of `{}` is {}, and no parameter says what `{}` is", name, op.name(), dim.str(), symbol);
+        }
+      }
+    }
     const auto types = result_types(graph_, op, operands, node.attrs);
     if (!types) return fmt::format("`{}` does not type: {}", op.name(), types.error().text);
     if (types->size() != node.results.size())
@@ -214,6 +234,7 @@ class Verifier {
   const Graph& graph_;
   const OpTable& ops_;
   std::set<std::string_view> names_;
+  std::set<std::string> sizes_;  ///< names of dimensions that are known in the function
   std::vector<bool> defined_;
 };
 

@@ -9,7 +9,9 @@
 namespace dtl::graph {
 
 /// The first broken promise, or empty:
-/// - ids are in range; each value is where its node or parameter list says; names are unique in a function, functions in a graph
+/// - ids are in range; no dimension is a negative number; names of dimensions
+///   are those of parameters, `batch`, and those with bounds; each value is where its node or parameter list says; names are unique in a
+///   function, functions in a graph
 /// - operands are defined before their use, in the same function; ops fit their signatures; types are what infer says
 /// - roles: reports are results only, inputs, seeds and updates have the types they must; no two ports share role and path;
 ///   a weight, state, optimizer, metric or updates parameter has a result of the same role, path and type

@@ -38,7 +38,8 @@ Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::Fu
       kinds_[id] = alone ? NodeKind::view : NodeKind::collective;
       if (alone) identities_.insert(id);
     } else {
-      DTL_CHECK(false, "`{}` reaches the plan, though `{}` should have replaced it", op(id), std::get<graph::ExpandedRule>(whole).by);
+      throw PlaceError{node.range,
+                       fmt::format("`{}` has no plan before `{}` has replaced it", op(id), std::get<graph::ExpandedRule>(whole).by)};
     }
   }
 }

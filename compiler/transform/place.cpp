@@ -327,9 +327,11 @@ bool is_placed(const Graph& graph, const graph::Function& function) {
 
 Graph place(const Graph& graph, const graph::OpTable& ops) {
   graph::Rewriter rewriter(graph, ops);
+  bool came_placed = false;
   for (size_t f = 0; f < graph.functions.size(); ++f) {
     const graph::FunctionId function{static_cast<int32_t>(f)};
     if (is_placed(graph, graph[function])) {
+      came_placed = true;
       rewriter.copy_function(function);
       continue;
     }
@@ -337,7 +339,12 @@ Graph place(const Graph& graph, const graph::OpTable& ops) {
     Placer(graph, ops, rewriter, function).run();
   }
   // A value that every reader wants in parts, made in parts, is not wanted whole.
-  return without_dead_nodes(rewriter.take(), ops);
+  graph::Graph placed = without_dead_nodes(rewriter.take(), ops);
+  if (came_placed) {
+    if (const std::string broken = place_broken(placed, ops); !broken.empty())
+      throw PlaceError{{}, "a function comes placed otherwise than the strategy asks: " + broken};
+  }
+  return placed;
 }
 
 std::string place_broken(const Graph& graph, const graph::OpTable& ops) {

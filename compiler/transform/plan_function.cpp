@@ -109,7 +109,8 @@ class FunctionPlanner {
       plan_.states.push_back({key.second, key.first, at->second, port.identity});
     }
     const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(at->second)];
-    DTL_CHECK(buffer.dims == locals_.dims(value) && buffer.dtype == value.type.dtype, "`{}` has two types", key.second);
+    if (buffer.dims != locals_.dims(value) || buffer.dtype != value.type.dtype)
+      throw PlaceError{{}, fmt::format("`{}` has two types in functions that share it", key.second)};
     return at->second;
   }
 

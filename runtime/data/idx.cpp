@@ -179,6 +179,7 @@ class Idx : public Source {
   }
   void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
     const int64_t bytes = fields_[field].bytes();
+    if (bytes == 0) return;  // nor is there an address
     const std::byte* from = files_[field]->data();
     for (const int64_t row : rows) {
       assert(row >= 0 && row < examples());

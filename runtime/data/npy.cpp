@@ -196,7 +196,7 @@ class Arrays : public Source {
         widen<uint32_t, int64_t>(from, elements, to);
       } else if (descr == "b1") {
         for (int64_t i = 0; i < elements; ++i) to[i] = std::byte{from[i] != std::byte{0}};
-      } else {
+      } else if (step > 0) {
         std::memcpy(to, from, static_cast<size_t>(step));
       }
       to += made;

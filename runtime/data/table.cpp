@@ -143,7 +143,7 @@ void Table::gather(size_t field, std::span<const int64_t> rows, std::byte* to) c
   const std::byte* from = bytes_.data() + column.offset;
   for (const int64_t row : rows) {
     assert(row >= 0 && row < rows_);
-    std::memcpy(to, from + row * bytes, static_cast<size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, from + row * bytes, static_cast<size_t>(bytes));
     to += bytes;
   }
 }

@@ -2,6 +2,7 @@
 #include "compiler/graph/interpret.h"
 #include "compiler/graph/parse.h"
 #include "compiler/graph/print.h"
+#include "compiler/graph/signature.h"
 #include "compiler/ops/registry.h"
 #include "compiler/transform/make_plan.h"
 #include "compiler/transform/pass.h"
@@ -18,7 +19,13 @@ std::optional<std::vector<int64_t>> small_shape(const types::TensorType& type, c
   std::vector<int64_t> shape;
   int64_t elements = 1;
   for (const types::Dim& dim : type.dims) {
-    const int64_t size = dim.evaluate(dims);
+    // A share is at most the whole.
+    std::map<std::string, int64_t> sizes = dims;
+    for (const auto& [name, whole] : dims) sizes[types::share_of(name)] = whole;
+    for (const std::string& symbol : dim.symbols()) {
+      if (!sizes.contains(symbol)) return std::nullopt;
+    }
+    const int64_t size = dim.evaluate(sizes);
     if (size < 0 || size > 1'000) return std::nullopt;
     elements *= size;
     if (elements > 1'000) return std::nullopt;
@@ -31,10 +38,16 @@ void interpret(const Graph& graph) {
   int64_t members = 1;
   for (const plan::MeshAxis& axis : graph.strategy.mesh.axes) members = std::min<int64_t>(members * axis.size, 1'000);
   if (members > 8 || graph.nodes.size() > 60) return;
+  for (const graph::Node& node : graph.nodes) {
+    const graph::OpRecord& op = ops::table()[node.op];
+    if (!op.evaluate->local && !op.evaluate->collective && !graph::calls_function(*op.signature)) return;  // for a pass to replace
+  }
   std::map<std::string, int64_t> dims;
   for (const graph::Value& value : graph.values) {
     for (const types::Dim& dim : value.type.dims) {
-      for (const std::string& symbol : dim.symbols()) dims[symbol] = 2;
+      for (const std::string& symbol : dim.symbols()) {
+        if (!symbol.ends_with("/share")) dims[symbol] = 2;
+      }
     }
   }
   for (const auto& [symbol, largest] : graph.bounds) dims[symbol] = std::min<int64_t>(largest, 3);
@@ -67,6 +80,7 @@ void run(const Graph& graph) {
   for (const transform::Pass& pass : transform::pipeline()) {
     if (const auto alone = transform::run_pass(pass, graph, ops::table())) graph::print(*alone, ops::table());
     if (auto next = transform::run_pass(pass, passed, ops::table())) passed = std::move(*next);
+    interpret(passed);
   }
   static_cast<void>(transform::make_plan(graph, ops::table()));
   static_cast<void>(transform::make_plan(passed, ops::table()));

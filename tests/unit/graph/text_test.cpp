@@ -113,7 +113,7 @@ TEST_CASE("texts that are no graphs say where and why") {
   CHECK(error_of("func f() { return }\nfunc f() { return }").starts_with("line 2: there are two functions"));
   CHECK(error_of("strategy {color = 1}") == "line 1: a strategy has no `color`");
   CHECK(error_of("strategy {batch = 1}") == "line 1: `batch` of the strategy is of another kind");
-  CHECK(error_of("mesh data = 0") == "line 1: a mesh axis has at least one member");
+  CHECK(error_of("mesh data = 0") == "line 1: a mesh axis has between 1 and 4096 members");
   CHECK(error_of("func f(%a: f64[] {wait}) { return }") == "line 1: expected a role such as `weight`");
   for (const char* text :
        {"func", "func f", "func f(", "func f() {", "func f() { return", "func f() { return %", "x", "\"", "func f() { in return }",
