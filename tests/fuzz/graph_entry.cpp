@@ -61,7 +61,7 @@ void interpret(const Graph& graph) {
       graph::Array array{type.dtype, *small_shape(type, dims), {}};
       int64_t elements = 1;
       for (const int64_t size : array.shape) elements *= size;
-      for (int64_t i = 0; i < elements; ++i) array.data.push_back(type.dtype == DType::boolean ? i % 2 : i % 3);
+      for (int64_t i = 0; i < elements; ++i) array.data.push_back(static_cast<double>(type.dtype == DType::boolean ? i % 2 : i % 3));
       params.push_back(std::move(array));
     }
     graph::interpret(graph, ops::table(), graph::FunctionId{static_cast<int32_t>(f)}, params, dims);
