@@ -35,6 +35,12 @@ const dtl::fuzz::Entry& target() {
 // Containers of ANTLR's and LLVM's libraries, which are built without the sanitizers, are not annotated.
 extern "C" const char* __asan_default_options() { return "detect_container_overflow=0:allocator_may_return_null=0"; }
 
+/// What is made once, such as the parsed library, counts for no input.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  target().run({});
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const dtl::fuzz::Entry& entry = target();
   try {
