@@ -13,7 +13,13 @@ int check(const Options& options, std::ostream& out, std::ostream& err) {
   bool good = compilation.parse() && compilation.check(false);
   const bool trains = good && !compilation.program->minimize_sites.empty();
   // Placement and planning can still find a strategy that they cannot reach.
-  if (trains) good = compilation.plan().has_value();
+  const std::vector<std::string> later = trains ? compilation.program->strategy.later : std::vector<std::string>();
+  if (!later.empty()) {
+    const sema::Program& program = *compilation.program;
+    compilation.sink.report(program.strategy_range, diag::not_placed_yet, program.strategy.name, fmt::format("{}", fmt::join(later, ", ")));
+  } else if (trains) {
+    good = compilation.plan().has_value();
+  }
   if (good) good = compilation.finish_data(options.read_data);
   compilation.print_diagnostics(err);
   if (options.fix) {

@@ -105,9 +105,26 @@ bool Compilation::check_expression(sema::ExpressionRequest request, sema::Expres
   return program.has_value() && !sink.has_errors();
 }
 
+namespace {
+
+/// Whether the pipeline as far as this pass places values.
+bool reaches_placement(const std::string& stop_after) {
+  for (const transform::Pass& pass : transform::pipeline()) {
+    if (pass.name == "place") return true;
+    if (pass.name == stop_after) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) try {
   graph::Graph lowered = lower::lower(*program, ops::table());
   if (stop_after == "none") return lowered;
+  if (!program->strategy.later.empty() && reaches_placement(stop_after)) {
+    for (const std::string& part : program->strategy.later) sink.report(program->strategy_range, diag::not_supported_yet, part);
+    return std::nullopt;
+  }
   auto result = transform::run_pipeline(std::move(lowered), ops::table(), stop_after);
   if (result) return *result;
   cannot_place(result.error());

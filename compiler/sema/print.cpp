@@ -262,6 +262,7 @@ std::string print(const Program& program) {
   text += fmt::format("\nstrategy {}: mesh {{ {} }}\n", strategy.name, axes);
   text += fmt::format("  batch {}, weights {}, gradients {}, optimizer {}\n", types::str(strategy.batch), types::str(strategy.weights),
                       types::str(strategy.gradients), types::str(strategy.optimizer));
+  for (const std::string& part : strategy.later) text += "  not placed yet: " + part + "\n";
 
   text += variables_text("weights", program.weights, program);
   text += variables_text("states", program.states, program);

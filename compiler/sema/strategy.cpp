@@ -16,7 +16,7 @@ using types::Placements;
 
 namespace {
 
-// Placements that the placement pass does not reach yet; each is refused where a chosen strategy uses it.
+// Placements that the placement pass does not reach yet; a program whose strategy has one is checked, and not placed.
 constexpr std::string_view kLaterPlacements[] = {"local", "at", "partitioned", "center", "varying", "partial"};
 
 class StrategyReader {
@@ -164,7 +164,8 @@ class StrategyReader {
     const std::string& word = callee ? callee->name : expr.name;
     if (callee && word == "split") return split(expr);
     if (std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), word) != std::end(kLaterPlacements)) {
-      reporter_.report(expr.range, diag::not_supported_yet, fmt::format("`{} = {}`", role, text_of(expr)));
+      if (callee && word == "partitioned" && !split(expr)) return std::nullopt;
+      result_.later.push_back(fmt::format("`{} = {}`", role, text_of(expr)));
       return std::nullopt;
     }
     auto reported = reporter_.report(expr.range, diag::not_a_placement, role, text_of(expr));
@@ -233,7 +234,7 @@ class StrategyReader {
       reporter_.report(expr.range, diag::setting_type, "`update`", "`synchronous`, `periodic(…)` or `asynchronous(…)`",
                        evaluator_.shown(value));
     } else if (value.text != "synchronous") {
-      reporter_.report(expr.range, diag::not_supported_yet, "the update `" + value.text + "`");
+      result_.later.push_back("the update `" + value.text + "`");
     }
   }
 
@@ -283,7 +284,7 @@ class StrategyReader {
         reporter_.report(range, diag::setting_type, what, "a bool", evaluator_.shown(value));
       }
     } else if (name == "compress") {
-      if (!value.is(ValueKind::none)) reporter_.report(range, diag::not_supported_yet, "compressed communication");
+      if (!value.is(ValueKind::none)) result_.later.emplace_back("compressed communication");
     } else {
       const std::string unit = name == "timeout" ? "duration" : "size";
       if (!value.is(ValueKind::quantity) || value.text != unit) {

@@ -62,6 +62,9 @@ struct Strategy {
   Mesh mesh;
   Placements batch, weights, gradients, optimizer;  ///< one per mesh axis
   Communication communication;
+  /// What it says and no pass does yet, as it is written: `weights = partitioned(server)`. Such a strategy is checked, and
+  /// its program lowered; it is not placed.
+  std::vector<std::string> later;
 };
 
 }  // namespace dtl::types
