@@ -47,6 +47,33 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
           ->expected(0, 1);
   train_command->add_flag("--overwrite", options.overwrite, "remove checkpoints of another run that are in the way");
 
+  CLI::App* eval_command = app.add_subcommand("eval", "print what a saved model's metrics are on the splits of its data");
+  CLI::App* predict_command = app.add_subcommand("predict", "write a saved model's outputs for rows of data");
+  std::string layer;
+  for (CLI::App* command : {eval_command, predict_command}) {
+    add_program_options(command, options);
+    command->add_flag("--quiet", options.quiet, "print only warnings, errors and the result");
+    command->add_option("--cache", options.cache, "folder of compiled kernels, or `none`")->type_name("DIR");
+    command->add_option("--from", options.from, "a checkpoint, or the directory of a run: its newest; without it, the program's")
+        ->type_name("DIR");
+  }
+  eval_command->add_option("--split", options.splits, "a split of the data; without it, all but `train`")
+      ->type_name("NAME")
+      ->expected(1)
+      ->take_all();
+  CLI::Option* input =
+      predict_command->add_option("--input", options.input, "rows: a .csv (or .csv.gz), .npy or .npz file")->type_name("FILE");
+  CLI::Option* split =
+      predict_command->add_option("--split", options.splits, "a split of the data instead")->type_name("NAME")->expected(1);
+  input->excludes(split);
+  predict_command->add_option("--output", options.output, "a .csv, .npy or .jsonl file; without it, the standard output")
+      ->type_name("FILE");
+  predict_command->add_option("--layer", layer, "the outputs of this layer, such as `dense.0`, not the model's")->type_name("NAME");
+  predict_command->callback([&] {
+    if (options.input.empty() && options.splits.empty()) throw CLI::RequiredError("--input or --split");
+    options.predict = layer;
+  });
+
   CLI::App* check_command = app.add_subcommand("check", "report every mistake in a program");
   add_program_options(check_command, options);
   check_command->add_flag("--read-data", options.read_data, "read data files to their ends, not only their headers");
@@ -92,6 +119,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   options.resume = resume->count() > 0;
   const auto run_command = [&] {
     if (*train_command) return train(options, out, err);
+    if (*eval_command) return eval(options, out, err);
+    if (*predict_command) return predict(options, out, err);
     if (*check_command) return check(options, out, err);
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);

@@ -31,6 +31,10 @@ class DataStore {
   /// The same with the fields that `example` makes of texts; `names` are those of its fields. Faults of reading it.
   std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
                                              const std::vector<sema::DerivedField>& derived);
+  /// Rows of a file that is no part of the program, .npy, .npz, or comma-separated values as `like` reads them where it does,
+  /// with the fields `wanted` and what is made of their texts. Faults: those of reading it, 6121, 6122.
+  std::shared_ptr<const data::Source> open_input(const std::string& file, const sema::SourceSpec& like,
+                                                 const std::vector<data::Field>& wanted, const std::vector<sema::DerivedField>& derived);
   /// Whether all numbers of fields that are used as indices are some; false after a report at `range`.
   bool check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
                     source::Range range, source::Sink& into);
@@ -46,6 +50,8 @@ class DataStore {
   using Shared = std::shared_ptr<const data::Source>;
   Shared open_stages(const sema::SourceSpec& spec, size_t count, source::Sink& into);
   Shared open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into);
+  Shared derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
+                const std::string& key);
   std::shared_ptr<const data::Vocabulary> find_vocabulary(const sema::VocabularySpec& spec);
   std::string path_of(const std::string& file) const;
   /// The key of the first `count` stages; with `contents`, it changes with the files.

@@ -8,10 +8,12 @@
 #include "compiler/driver/data_store.h"
 #include "compiler/driver/fault_text.h"
 #include "compiler/source/check.h"
+#include "runtime/data/as_fields.h"
 #include "runtime/data/combine.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/lookup.h"
 #include "runtime/data/npy.h"
+#include "runtime/data/stack.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/text.h"
 
@@ -300,7 +302,11 @@ Shared DataStore::source(const sema::SourceSpec& spec) const {
 Shared DataStore::source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
                          const std::vector<sema::DerivedField>& derived) {
   Shared source = this->source(spec);
-  if (derived.empty()) return source;
+  return derived.empty() ? source : derive(std::move(source), names, derived, key_of(spec, spec.stages.size(), true));
+}
+
+Shared DataStore::derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
+                         const std::string& key) {
   std::vector<data::DerivedField> fields;
   for (const sema::DerivedField& field : derived) {
     data::DerivedField made;
@@ -313,7 +319,33 @@ Shared DataStore::source(const sema::SourceSpec& spec, const std::vector<std::st
     }
     fields.push_back(std::move(made));
   }
-  return data::with_derived(std::move(source), names, fields, cache_, key_of(spec, spec.stages.size(), true));
+  return data::with_derived(std::move(source), names, fields, cache_, key);
+}
+
+Shared DataStore::open_input(const std::string& file, const sema::SourceSpec& like, const std::vector<data::Field>& wanted,
+                             const std::vector<sema::DerivedField>& derived) {
+  Shared source;
+  if (file.ends_with(".npy")) {
+    source = data::as_fields(data::read_npy(file, true), wanted, file);
+  } else if (file.ends_with(".npz")) {
+    source = data::as_fields(data::read_npz(file, true, cache_), wanted, file);
+  } else {
+    const bool alike = like.stages[0].function == "csv";
+    data::CsvOptions options = alike ? csv_options(like.stages[0]) : data::CsvOptions();
+    if (!alike && file.ends_with(".tsv")) options.delimiter = '\t';
+    options.skip_limit = -1;  // every row gets its prediction
+    options.columns.emplace();
+    for (const data::Field& field : wanted) {
+      if (!field.text && is_narrow(field.dtype)) throw Fault(6122, {field.name, file, "a column", std::string(name_of(field.dtype))});
+      const data::CsvType type = csv_type(field.text ? "text" : std::string(name_of(field.dtype)));
+      for (std::string& name : data::column_names(field)) options.columns->push_back({std::move(name), type});
+    }
+    const auto table = data::read_csv(file, options, cache_);
+    source = data::stack_columns(table, wanted, file, table->notes().unread);
+  }
+  source->finish();
+  if (derived.empty()) return source;
+  return derive(std::move(source), {}, derived, "input " + file + " " + data::identity_of(file));
 }
 
 bool DataStore::check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,

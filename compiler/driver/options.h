@@ -34,6 +34,11 @@ struct Options {
   bool resume = false;      ///< goes on from a checkpoint
   std::string resume_from;  ///< which; empty: the newest of the run's directory
   bool overwrite = false;   ///< checkpoints that are in the way are removed
+  // eval, predict
+  std::string from;                    ///< a checkpoint, or a run's directory; empty: the program's
+  std::vector<std::string> splits;     ///< of the data; none: see each command
+  std::optional<std::string> predict;  ///< set by predict: the layer whose result is wanted; empty: the model's
+  std::string input, output;           ///< files; an empty output is the standard one
 };
 
 /// Parses `arguments` (without the program's name) and runs the command; everything printed goes to `out` and `err`.
@@ -44,9 +49,11 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 // One function per command, each in its own file.
 int check(const Options& options, std::ostream& out, std::ostream& err);
 int explain_error(const Options& options, std::ostream& out, std::ostream& err);
+int eval(const Options& options, std::ostream& out, std::ostream& err);
 int emit(const Options& options, std::ostream& out, std::ostream& err);
 int format(const Options& options, std::ostream& out, std::ostream& err);
 int pass(const Options& options, std::ostream& out, std::ostream& err);
+int predict(const Options& options, std::ostream& out, std::ostream& err);
 int print_library(const Options& options, std::ostream& out, std::ostream& err);
 int print_ops(std::ostream& out);
 int repl(const Options& options, std::ostream& out, std::ostream& err);

@@ -78,6 +78,7 @@ std::optional<sema::Options> Compilation::prepare() {
   sema::Options sema_options;
   sema_options.devices = cores();
   sema_options.train = options_->train;
+  sema_options.predict = options_->predict;
   sema_options.imports.insert(imports.begin(), imports.end());
   sema_options.spoken_in = effective.spoken_in;
   return sema_options;
@@ -118,8 +119,8 @@ bool reaches_placement(const std::string& stop_after) {
 
 }  // namespace
 
-std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) try {
-  graph::Graph lowered = lower::lower(*program, ops::table());
+std::optional<graph::Graph> Compilation::graph(const std::string& stop_after, lower::Purpose purpose) try {
+  graph::Graph lowered = lower::lower(*program, ops::table(), purpose);
   if (stop_after == "none") return lowered;
   if (!program->strategy.later.empty() && reaches_placement(stop_after)) {
     for (const std::string& part : program->strategy.later) sink.report(program->strategy_range, diag::not_supported_yet, part);
@@ -134,8 +135,8 @@ std::optional<graph::Graph> Compilation::graph(const std::string& stop_after) tr
   return std::nullopt;
 }
 
-std::optional<plan::Plan> Compilation::plan() try {
-  std::optional<graph::Graph> replicated = graph();
+std::optional<plan::Plan> Compilation::plan(lower::Purpose purpose) try {
+  std::optional<graph::Graph> replicated = graph({}, purpose);
   if (!replicated) return std::nullopt;
   auto result = transform::make_plan(*replicated, ops::table());
   if (result) return std::move(*result);

@@ -10,6 +10,7 @@
 #include "compiler/driver/data_store.h"
 #include "compiler/driver/options.h"
 #include "compiler/graph/graph.h"
+#include "compiler/lower/lower.h"
 #include "compiler/sema/effective.h"
 #include "compiler/sema/expression.h"
 #include "compiler/sema/sema.h"
@@ -35,8 +36,8 @@ class Compilation {
   /// In place of `check`: one expression of an interactive session.
   bool check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result);
   /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().
-  std::optional<graph::Graph> graph(const std::string& stop_after = {});
-  std::optional<plan::Plan> plan();
+  std::optional<graph::Graph> graph(const std::string& stop_after = {}, lower::Purpose purpose = lower::Purpose::train);
+  std::optional<plan::Plan> plan(lower::Purpose purpose = lower::Purpose::train);
 
   /// Prints what the sink holds, errors and warnings, in order of place.
   void print_diagnostics(std::ostream& err);

@@ -1,15 +1,12 @@
 // dslc train: compile, then train in this process.
 #include "compiler/driver/train.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <iostream>
+#include <ostream>
 
-#include "compiler/codegen/jit.h"
 #include "compiler/driver/checkpoint.h"
 #include "compiler/driver/options.h"
-#include "compiler/driver/pipeline.h"
+#include "compiler/driver/run.h"
 #include "runtime/plan/fault.h"
 #include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
@@ -19,18 +16,10 @@
 namespace dtl::driver {
 namespace {
 
-std::unique_ptr<report::Progress> make_progress(const Options& options, std::ostream& out) {
-  if (options.json) return report::make_json(out);
-  if (options.quiet) return report::make_quiet(out);
-  if (&out == &std::cout && report::is_terminal(STDOUT_FILENO))
-    return report::make_live(out, [] { return report::terminal_width(STDOUT_FILENO); });
-  return report::make_plain(out);
-}
-
 train::Job job_of(const sema::Program& program, Compilation& compilation) {
   train::Job job;
-  for (const sema::DataSplit& split : program.data.splits) job.splits.push_back({split.name, compilation.source(split.source)});
-  for (const sema::FieldInfo& field : program.fields) job.fields.push_back(field.name);
+  job.splits = splits_of(compilation);
+  job.fields = field_names(program);
   job.batch = program.data.batch;
   job.shuffle = program.data.shuffle;
   job.epochs = program.epochs;
@@ -62,16 +51,6 @@ train::Saving saving_of(const sema::Program& program, const Options& options, co
   return saving;
 }
 
-std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
-
-/// What training will touch, before it touches any: a machine without it would be stopped by its system half-way.
-void check_memory(const plan::Plan& plan, const train::Topology& topology) {
-  const double needed = static_cast<double>(plan.arena_bytes + plan.input_bytes + plan.own_bytes) * topology.replicas +
-                        static_cast<double>(plan.shared_bytes + plan.state_bytes);
-  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (needed > there) throw Fault(6002, {gigabytes(needed), gigabytes(there)});
-}
-
 }  // namespace
 
 int train_checked(Compilation& compilation, const Options& options, const checkpoint::Checkpoint* from,
@@ -85,10 +64,8 @@ int train_checked(Compilation& compilation, const Options& options, const checkp
   }
 
   // Data is decoded by threads of its own meanwhile.
-  codegen::Jit jit({.cache_directory = cache_directory(options), .threads = compilation.cores()});
-  const train::Topology topology = train::topology_of(*plan, compilation.cores());
-  plan::Executable executable{std::move(*plan), {}};
-  executable.kernels = jit.compile(executable.plan.kernels);
+  const Runnable run = make_runnable(options, std::move(*plan), compilation.cores());
+  const auto& [jit, topology, executable] = run;
   const bool read = compilation.finish_data(true);
   compilation.print_diagnostics(err);
   if (!read) return compilation.failure_status();
@@ -120,8 +97,8 @@ int train_checked(Compilation& compilation, const Options& options, const checkp
   for (const train::Split& split : job.splits) start.splits.emplace_back(split.name, split.source->examples());
   start.epochs = job.epochs;
   start.steps = job.steps;
-  start.kernels_compiled = jit.stats().compiled;
-  start.kernels_from_cache = jit.stats().from_cache;
+  start.kernels_compiled = jit->stats().compiled;
+  start.kernels_from_cache = jit->stats().from_cache;
   start.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   progress->start(start);
   interrupt.reset();

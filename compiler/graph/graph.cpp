@@ -6,8 +6,8 @@
 namespace dtl::graph {
 namespace {
 
-constexpr std::array<std::string_view, 10> kRoleNames = {"input",   "weight",  "state", "optimizer", "metric",
-                                                         "pending", "updates", "seed",  "report",    "none"};
+constexpr std::array<std::string_view, 11> kRoleNames = {"input",   "weight", "state",  "optimizer", "metric", "pending",
+                                                         "updates", "seed",   "report", "output",    "none"};
 
 }  // namespace
 

@@ -48,6 +48,7 @@ enum class Role : uint8_t {
   updates,  ///< i64[]: count of optimizer updates made before this step
   seed,     ///< i64[]
   report,   ///< results only: a value for the training loop to read
+  output,   ///< results only: a value of each example; first dimension `batch`
   none,     ///< graphs written by hand, sub-functions
 };
 std::string_view name_of(Role role);
@@ -60,7 +61,7 @@ struct Port {
   double identity = 0;  ///< metric, pending: what it starts from
 };
 
-/// Entry points: `init` (results only), `train_step`, `eval_step`, `train_report`, `eval_report`. A function whose
+/// Entry points: `init` (results only), `train_step`, `eval_step`, `train_report`, `eval_report`, `predict_step`. A function whose
 /// name starts with `fused.` is the body of a fusion.
 struct Function {
   std::string name;

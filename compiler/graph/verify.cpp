@@ -26,6 +26,7 @@ bool is_kept(Role role) {
     case Role::input:
     case Role::seed:
     case Role::report:
+    case Role::output:
     case Role::none:
       return false;
   }
@@ -132,7 +133,8 @@ class Verifier {
     for (const Port& port : function.params) {
       const types::TensorType& type = graph_[port.value].type;
       const bool counter = port.role == Role::updates || port.role == Role::seed;
-      if (port.role == Role::report) return "a report is a result, never a parameter";
+      if (port.role == Role::report || port.role == Role::output)
+        return fmt::format("{} `{}` is a result, never a parameter", name_of(port.role), port.path);
       if (port.role == Role::input && (type.dims.empty() || type.dims[0] != types::Dim::symbol("batch"))) {
         return fmt::format("input `{}` is {}, but its first dimension must be `batch`", port.path, type.str());
       }
@@ -143,6 +145,9 @@ class Verifier {
       }
     }
     for (const Port& port : function.results) {
+      const types::TensorType& type = graph_[port.value].type;
+      if (port.role == Role::output && (type.dims.empty() || type.dims[0] != types::Dim::symbol("batch")))
+        return fmt::format("output `{}` is {}, but its first dimension must be `batch`", port.path, type.str());
       if (port.role != Role::none && !results.emplace(port.role, port.path).second) {
         return fmt::format("two results are {} `{}`", name_of(port.role), port.path);
       }

@@ -17,7 +17,7 @@ using graph::ValueId;
 using sema::StatementKind;
 
 /// `init`: first values of weights, states and optimizer states, from the seed.
-void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& program) {
+void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& program, bool trains) {
   const graph::FunctionId function{static_cast<int32_t>(graph.functions.size())};
   graph.functions.push_back({"init", {}, {}, {}});
   Builder builder(ops, graph, function);
@@ -48,7 +48,7 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
       if (role == Role::weight) weights.push_back(value);
     }
   };
-  if (program.precision == sema::Precision::f16) {
+  if (trains && program.precision == sema::Precision::f16) {
     for (size_t site = 0; site < program.minimize_sites.size(); ++site) {
       builder.result(builder.constant(kFirstLossScale, DType::f32), Role::state, loss_scale_path(site));
       builder.result(builder.constant(0, DType::i64), Role::state, good_updates_path(site));
@@ -56,18 +56,26 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
   }
   add(program.weights, Role::weight);
   add(program.states, Role::state);
-  add(program.optimizer_states, Role::optimizer);
+  if (trains) add(program.optimizer_states, Role::optimizer);
 }
 
 }  // namespace
 
-Graph lower(const sema::Program& program, const graph::OpTable& ops) {
+Graph lower(const sema::Program& program, const graph::OpTable& ops, Purpose purpose) {
   Graph graph;
   graph.strategy = program.strategy;
   if (program.precision == sema::Precision::bf16) graph.products = DType::bf16;
   if (program.precision == sema::Precision::f16) graph.products = DType::f16;
   graph.bounds = {{"batch", program.data.batch}};
-  add_init(graph, ops, program);
+  add_init(graph, ops, program, purpose == Purpose::train);
+  if (purpose == Purpose::predict) {
+    add_step(graph, ops, program, program.prediction->body, "predict", Batches::one, program.prediction->outputs);
+    return graph;
+  }
+  if (purpose == Purpose::evaluate) {
+    add_step(graph, ops, program, *program.eval_step, "eval");
+    return graph;
+  }
   const bool several = program.gradients.accumulate > 1;
   if (several) add_step(graph, ops, program, program.train_step, "train", Batches::adds);
   add_step(graph, ops, program, program.train_step, "train", several ? Batches::closes : Batches::one);

@@ -13,6 +13,13 @@
 
 namespace dtl::lower {
 
-graph::Graph lower(const sema::Program& program, const graph::OpTable& ops);
+/// What a graph is for. Of initial values, evaluation and prediction need those of weights and states of layers alone.
+enum class Purpose : uint8_t {
+  train,     ///< everything but predict_step
+  evaluate,  ///< init, eval_step, eval_report
+  predict,   ///< init, predict_step: outputs of Program::prediction
+};
+
+graph::Graph lower(const sema::Program& program, const graph::OpTable& ops, Purpose purpose = Purpose::train);
 
 }  // namespace dtl::lower

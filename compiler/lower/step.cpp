@@ -98,7 +98,7 @@ class Step {
   Step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, graph::FunctionId function, Batches batches)
       : graph_(graph), ops_(ops), program_(program), batches_(batches), builder_(ops, graph, function) {}
 
-  void run(const sema::Body& body, const std::string& prefix) {
+  void run(const sema::Body& body, const std::string& prefix, std::span<const std::pair<std::string, int32_t>> outputs) {
     const Touched touched = touched_by(program_, body, batches_ != Batches::adds);
     for (const auto& [name, type] : touched.inputs) inputs_[name] = builder_.param(name, type, Role::input, name);
     weights_ = add_params(program_.weights, touched.weights, Role::weight);
@@ -117,7 +117,8 @@ class Step {
     Surroundings surroundings;
     surroundings.read = [this](const Statement& statement) { return read(statement); };
     surroundings.effect = [this](const Statement& statement, ValueId operand) { effect(statement, operand); };
-    lower_body(builder_, body, surroundings);
+    const auto values = lower_body(builder_, body, surroundings);
+    for (const auto& [name, value] : outputs) builder_.result(*values[static_cast<size_t>(value)], Role::output, name);
 
     add_results(program_.weights, weights_, Role::weight);
     add_results(program_.states, states_, Role::state);
@@ -392,8 +393,10 @@ int place_of(Role role) {
       return 7;
     case Role::report:
       return 8;
-    case Role::none:
+    case Role::output:
       return 9;
+    case Role::none:
+      return 10;
   }
   __builtin_unreachable();
 }
@@ -409,10 +412,10 @@ void sort_ports(Graph& graph, graph::Function& function) {
 }  // namespace
 
 void add_step(Graph& graph, const graph::OpTable& ops, const sema::Program& program, const sema::Body& body, const std::string& prefix,
-              Batches batches) {
+              Batches batches, std::span<const std::pair<std::string, int32_t>> outputs) {
   const graph::FunctionId function{static_cast<int32_t>(graph.functions.size())};
   graph.functions.push_back({prefix + (batches == Batches::adds ? "_accumulate" : "_step"), {}, {}, {}});
-  Step(graph, ops, program, function, batches).run(body, prefix);
+  Step(graph, ops, program, function, batches).run(body, prefix, outputs);
   sort_ports(graph, graph[function]);
 }
 

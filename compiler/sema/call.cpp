@@ -409,6 +409,7 @@ Value Evaluator::call_model(const Decl& decl, Args args, Range range) {
   emitter_.statement(StatementKind::enter, range).path = instance.path;
   Value result = run_declared(decl, activation, range);
   emitter_.statement(StatementKind::leave, range).path = instance.path;
+  if (layer_results) layer_results->emplace_back(instance.path, result);
   instance_ = outer;
   return result;
 }
@@ -440,6 +441,7 @@ Value Evaluator::call_layer(const Closure& closure, const Args& args, Range rang
   emitter_.statement(StatementKind::enter, range).path = instance.path;
   Value result = run_declared(decl, activation, range);
   emitter_.statement(StatementKind::leave, range).path = instance.path;
+  if (layer_results) layer_results->emplace_back(instance.path, result);
   instance_ = outer;
   return result;
 }

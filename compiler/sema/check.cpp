@@ -182,6 +182,7 @@ std::optional<Program> check(const Ast& file, const Library& library, const grap
   const std::vector<const Ast*> files = session.declare_all(file, options);
   shared.cyclic = resolve(session.evaluator, files);
   session.evaluator.catalogue = &catalogue;
+  session.evaluator.predict = options.predict;
   const Decl* train = the_train(file, options, session.reporter);
   if (train && train->body) check_train(session.evaluator, *train, Settings(), catalogue);
 

@@ -131,6 +131,9 @@ class Evaluator {
   Evaluator* params = nullptr;
   std::set<const syntax::Decl*> entered;  ///< declarations instantiated so far
   StepFrame* step = nullptr;
+  /// Where results of layers and models go, with the paths of their instances, while it is set.
+  std::vector<std::pair<std::string, Value>>* layer_results = nullptr;
+  std::optional<std::string> predict;  ///< Options::predict, for the train block that is chosen
   /// What a value is, a tensor with its type.
   std::string shown(const Value& value) const;
   bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }

@@ -141,6 +141,12 @@ struct EvaluateEvery {
 enum class Precision : uint8_t { f32, f64, bf16, f16 };
 std::string_view name_of(Precision precision);
 
+/// What `dslc predict` computes of each example: evaluation, and nothing but what the outputs need.
+struct Prediction {
+  Body body;
+  std::vector<std::pair<std::string, int32_t>> outputs;  ///< names and values of `body`; the first dimension is the batch
+};
+
 struct Program {
   std::string name;  ///< of the train block, or empty
   Dataset data;
@@ -151,8 +157,9 @@ struct Program {
   /// The raw fields that entry bodies read, in the data's order.
   std::vector<FieldInfo> fields;
   Body train_step;
-  std::optional<Body> eval_step;  ///< nothing: no loss or metrics to evaluate
-  int64_t epochs = 0, steps = 0;  ///< exactly one is not 0; steps are updates
+  std::optional<Body> eval_step;         ///< nothing: no loss or metrics to evaluate
+  std::optional<Prediction> prediction;  ///< only where it was asked for
+  int64_t epochs = 0, steps = 0;         ///< exactly one is not 0; steps are updates
   int64_t seed = 0;
   GradientSettings gradients;
   std::optional<StopEarly> stop_early;

@@ -19,7 +19,8 @@ struct Options {
   std::map<int32_t, source::FileId> spoken_in;                ///< texts of the command line: the file whose names they speak of
   std::optional<std::string> train;                           ///< `--train`; nothing: the only one, or the one without a name
   int64_t devices = 1;                                        ///< what `all` means: cores of this machine
-  bool needs_train = true;  ///< false: a file without a train block is no mistake; its Program trains nothing
+  std::optional<std::string> predict;  ///< fills Program::prediction with the model's result, or, where it is not empty, a layer's
+  bool needs_train = true;             ///< false: a file without a train block is no mistake; its Program trains nothing
 };
 
 /// Checks every declaration of `file` and of what it imports, and instantiates what its chosen train block needs. `library` is the standard

@@ -4,6 +4,8 @@
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
 #include "compiler/sema/loss_path.h"
+#include "compiler/sema/nested_reduction.h"
+#include "compiler/sema/prediction.h"
 #include "compiler/sema/strategy.h"
 #include "compiler/sema/train_settings.h"
 
@@ -224,16 +226,50 @@ class TrainReader {
     if (step_ && program_.minimize_sites.empty() && !reporter_.has_errors()) {
       reporter_.report(step_->names[0].range, diag::nothing_to_minimize).help("call `minimize(loss, over = …, using = …)` in the step");
     }
-    if (!model || (!loss() && !metrics()) || reporter_.has_errors()) return;
+    if (reporter_.has_errors()) return;
+    if (model && (loss() || metrics())) {
+      BodyContext evaluation;
+      evaluation.body = &program_.eval_step.emplace();
+      outer = emitter_.enter(&evaluation);
+      StepFrame eval_frame;
+      evaluator_.step = &eval_frame;
+      if (const auto example = emit_example(evaluator_, data)) run_loss(*example, data, *model, optimizer, true);
+      evaluator_.step = nullptr;
+      emitter_.enter(outer);
+    }
+    if (evaluator_.predict) predict(data, model);
+  }
 
-    BodyContext evaluation;
-    evaluation.body = &program_.eval_step.emplace();
-    outer = emitter_.enter(&evaluation);
-    StepFrame eval_frame;
-    evaluator_.step = &eval_frame;
-    if (const auto example = emit_example(evaluator_, data)) run_loss(*example, data, *model, optimizer, true);
-    evaluator_.step = nullptr;
+  void predict(const Decl& data, const Decl* model) {
+    if (!model) {
+      reporter_.report(head_of(train_), diag::missing_setting, "`predict`", "`model`").help("what it computes: `--set model=NAME`");
+      return;
+    }
+    BodyContext context;
+    context.body = &program_.prediction.emplace().body;
+    BodyContext* outer = emitter_.enter(&context);
+    LayerResults layers;
+    evaluator_.layer_results = &layers;
+    if (const auto example = emit_example(evaluator_, data)) {
+      const Value result = call_model(*example, data, *model);
+      if (!reporter_.has_errors()) choose_outputs(evaluator_, result, layers, *evaluator_.predict, field("model")->range);
+    }
+    evaluator_.layer_results = nullptr;
     emitter_.enter(outer);
+  }
+
+  /// The model, called with the fields that its parameters name.
+  Value call_model(const ExampleFields& example, const Decl& data, const Decl& model) {
+    Scope* scope = evaluator_.scopes().inside(scope_);
+    const Range called = field("model")->range;
+    Args args;
+    bool good = true;
+    for (const syntax::Parameter& parameter : model.parameters) {
+      const Value* value = field_of(example, parameter.name.text, parameter.name.range, "the model `" + model.name.text + "`", data);
+      good &= value && value->ok();
+      if (value) args.push_back({parameter.name, nullptr, *value, called, scope});
+    }
+    return good ? evaluator_.call(evaluator_.declared(model), std::move(args), called, nullptr) : Value();
   }
 
   void warn_untrained_weights(const StepFrame& frame) {
@@ -290,15 +326,7 @@ class TrainReader {
     for (size_t i = 0; i < example.names.size(); ++i) scope->bind(example.names[i], example.values[i], example.ranges[i]);
 
     const Range called = field("model")->range;
-    Args args;
-    bool good = true;
-    for (const syntax::Parameter& parameter : model.parameters) {
-      const Value* value = field_of(example, parameter.name.text, parameter.name.range, "the model `" + model.name.text + "`", data);
-      good &= value && value->ok();
-      if (!value) continue;
-      args.push_back({parameter.name, nullptr, *value, called, scope});
-    }
-    Value prediction = good ? evaluator_.call(evaluator_.declared(model), std::move(args), called, nullptr) : Value();
+    Value prediction = call_model(example, data, model);
     if (prediction.is(ValueKind::tensor)) emitter_.name(prediction.tensor, "prediction");
     scope->bind("prediction", prediction, called);
 
@@ -434,66 +462,6 @@ class TrainReader {
   const Item* step_ = nullptr;
 };
 
-// ---- reports accumulate through their outermost reductions over the batch
-
-/// Finds a reduction over the batch that is nested in another, outside of layers: what a layer computes from the batch (a
-/// batch norm) belongs to the step.
-class NestedReduction {
- public:
-  explicit NestedReduction(const Body& body) : body_(body), made_by_(body.values.size(), -1) {
-    int depth = 0;
-    for (size_t i = 0; i < body.statements.size(); ++i) {
-      const Statement& statement = body.statements[i];
-      const bool region = statement.path.ends_with("per_replica");
-      if (statement.kind == StatementKind::enter && !region) ++depth;
-      if (statement.kind == StatementKind::leave && !region) --depth;
-      if (statement.kind != StatementKind::op || depth > 0) continue;
-      for (const int32_t result : statement.results) made_by_[static_cast<size_t>(result)] = static_cast<int32_t>(i);
-    }
-  }
-
-  /// The inner of the two; −1: none.
-  int32_t find(int32_t value) { return visit(value, Inside::nothing); }
-
- private:
-  enum class Inside : uint8_t {
-    nothing,
-    replicas,  ///< a `reduce` over replicas, which makes one reduction with the one that each replica made
-    reduction,
-  };
-
-  bool over_batch(const Statement& statement) const {
-    const auto varies = [](const types::Dim& dim) { return !dim.is_constant(); };
-    if (statement.op == "size") return varies(statement.attrs.get<types::Dims>("dim")[0]);
-    if (statement.op != "reduce") return false;
-    const types::Dims& dims = body_.values[static_cast<size_t>(statement.operands[0])].type.dims;
-    const types::Ints& axes = statement.attrs.get<types::Ints>("axes");
-    return std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return varies(dims[static_cast<size_t>(axis)]); });
-  }
-
-  int32_t visit(int32_t value, Inside inside) {
-    const int32_t made = made_by_[static_cast<size_t>(value)];
-    if (made < 0 || !seen_.insert({value, inside}).second) return -1;
-    const Statement& statement = body_.statements[static_cast<size_t>(made)];
-    Inside below = inside;
-    if (statement.op == "reduce_varying") {
-      if (inside != Inside::nothing) return value;
-      below = Inside::replicas;
-    } else if (over_batch(statement)) {
-      if (inside == Inside::reduction) return value;
-      below = Inside::reduction;
-    }
-    for (const int32_t operand : statement.operands) {
-      if (const int32_t found = visit(operand, below); found >= 0) return found;
-    }
-    return -1;
-  }
-
-  const Body& body_;
-  std::vector<int32_t> made_by_;
-  std::set<std::pair<int32_t, Inside>> seen_;
-};
-
 void TrainReader::report_scalar(Evaluator& evaluator, const std::string& name, Tensor x, Range range) {
   Emitter& emitter = evaluator.emitter();
   StepFrame& frame = *evaluator.step;
@@ -503,7 +471,7 @@ void TrainReader::report_scalar(Evaluator& evaluator, const std::string& name, T
     return;
   }
   frame.reported.emplace_back(name, range);
-  if (const int32_t inner = NestedReduction(*emitter.context().body).find(x.id); inner >= 0) {
+  if (const int32_t inner = nested_reduction(*emitter.context().body, x.id); inner >= 0) {
     auto reported = evaluator.reporter().report(range, diag::nested_reduction, name);
     const Range made = emitter.context().ranges[static_cast<size_t>(inner)];
     if (!evaluator.reporter().in_library(made)) reported.note(made, "this reduction is the inner one");

@@ -60,6 +60,9 @@ class Lowered {
   std::set<graph::NodeId> identities_;
 };
 
+/// Whether a state of that role is each replica's own, not one for all.
+inline bool is_own(graph::Role role) { return role == graph::Role::pending || role == graph::Role::output; }
+
 /// Nodes computed by one kernel, over the first `rank` dimensions of their results.
 struct Group {
   std::vector<graph::NodeId> units;

@@ -55,6 +55,7 @@ Placements pending(const Graph& graph, double identity) {
 std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, const types::TensorType& type) {
   switch (port.role) {
     case Role::input:
+    case Role::output:
       return fitted(graph, graph.strategy.batch, type);
     case Role::weight:
       return fitted(graph, graph.strategy.weights, type);

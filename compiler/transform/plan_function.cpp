@@ -34,6 +34,8 @@ plan::StateRole state_role(graph::Role role) {
       return plan::StateRole::pending;
     case graph::Role::report:
       return plan::StateRole::report;
+    case graph::Role::output:
+      return plan::StateRole::output;
     case graph::Role::updates:
       return plan::StateRole::updates;
     case graph::Role::seed:
@@ -91,7 +93,7 @@ class FunctionPlanner {
   int32_t state(const Port& port) {
     const auto key = std::make_pair(state_role(port.role), path_of(port));
     const graph::Value& value = lowered_[port.value];
-    const bool own = port.role == graph::Role::pending;
+    const bool own = is_own(port.role);
     for (size_t axis = 0; axis < value.placements.size() && !own; ++axis) {
       if (plan_.mesh[axis].size > 1 && value.placements[axis].kind != types::PlacementKind::broadcast) {
         throw PlaceError{{},
@@ -217,7 +219,7 @@ class FunctionPlanner {
         if (param.role != graph::Role::input && location_.at(param.value) == to) before = param.value;
       }
       if (before == port.value) continue;
-      const std::set<ValueId>& computed = port.role == graph::Role::pending ? fused_.own : fused_.shared;
+      const std::set<ValueId>& computed = is_own(port.role) ? fused_.own : fused_.shared;
       if (computed.contains(port.value) && !taken.contains(port.value) && in_place(port.value, before)) {
         location_[port.value] = to;
         taken.insert(port.value);

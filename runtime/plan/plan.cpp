@@ -46,6 +46,8 @@ std::string_view name_of(StateRole role) {
       return "pending";
     case StateRole::report:
       return "report";
+    case StateRole::output:
+      return "output";
     case StateRole::updates:
       return "updates";
     case StateRole::seed:

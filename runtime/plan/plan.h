@@ -43,7 +43,7 @@ enum class Space : uint8_t {
   arena,   ///< one per replica, planned offsets, contents die with the run of an entry
   shared,  ///< one per address space, planned offsets, contents die with the run: reduced gradients
   state,   ///< one per address space, lives as long as the job: weights, optimizer state, metrics, counters
-  own,     ///< one per replica, lives as long as the job: what waits for a reduction
+  own,     ///< one per replica, lives as long as the job: what waits for a reduction, outputs for its rows
   input,   ///< one per replica: this replica's rows of a field of the batch, filled before the first step
 };
 
@@ -114,7 +114,7 @@ struct InputField {
   int32_t buffer;
 };
 
-/// An entry point: `init`, `train_step`, `eval_step`, `train_report`, `eval_report`.
+/// An entry point: `init`, `train_step`, `eval_step`, `train_report`, `eval_report`, `predict_step`.
 struct Entry {
   std::string name;
   std::vector<InputField> inputs;
@@ -129,6 +129,7 @@ enum class StateRole : uint8_t {
   metric,   ///< an accumulator, reset to `identity` when an epoch or an evaluation starts
   pending,  ///< each replica's part of a reduction to come, in its own space; `identity` between updates
   report,   ///< a scalar written by a report entry
+  output,   ///< what predict_step gives for each replica's rows, in its own space
   updates,  ///< i64, count of optimizer updates made
   seed,     ///< i64, set by the loop before init
 };

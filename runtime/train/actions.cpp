@@ -84,6 +84,14 @@ int64_t Binder::first_row(int32_t extent, const std::vector<int64_t>& values, in
   return share.begin + first_row(entry.of, values, replica);
 }
 
+Slice Binder::rows_of(int32_t buffer, int64_t rows, int replica) const {
+  const Extent first = executable_.plan.buffers[static_cast<size_t>(buffer)].dims[0];
+  assert(first.scale == 1 && first.slot >= 0);
+  const std::vector<int64_t> extents = extents_of(replica, rows);
+  const int64_t begin = first_row(first.slot, extents, replica);
+  return {begin, begin + extents[static_cast<size_t>(first.slot)]};
+}
+
 Prepared Binder::prepare(int entry_index, int64_t rows) {
   const plan::Entry& entry = executable_.plan.entries[static_cast<size_t>(entry_index)];
   Prepared prepared;

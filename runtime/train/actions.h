@@ -14,6 +14,7 @@
 
 #include "runtime/device/gemm.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/slice.h"
 #include "runtime/train/executor.h"
 #include "runtime/train/memory.h"
 
@@ -98,6 +99,8 @@ class Binder {
   const Storage& storage() const { return storage_; }
   /// Settles everything for `rows` global rows. Compiles products of sizes that were not seen before.
   Prepared prepare(int entry, int64_t rows);
+  /// Which of `rows` global rows a replica has in a buffer whose first dimension counts them.
+  plan::Slice rows_of(int32_t buffer, int64_t rows, int replica) const;
   /// Scratch that one worker needs for everything prepared so far.
   int64_t scratch_bytes() const { return scratch_bytes_; }
 

@@ -242,6 +242,12 @@ std::span<std::byte> Executor::state(int index) {
 
 std::span<const std::byte> Executor::state(int index) const { return const_cast<Executor*>(this)->state(index); }
 
+Executor::Rows Executor::rows_of(int index, int64_t rows, int replica) const {
+  const int32_t buffer = plan().states[static_cast<size_t>(index)].buffer;
+  const plan::Slice part = parts_->binder.rows_of(buffer, rows, replica);
+  return {part.begin, part.count(), parts_->binder.storage().address(buffer, replica)};
+}
+
 void Executor::reset(int index) {
   const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
   set_scalar(index, entry.identity);

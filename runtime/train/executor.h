@@ -49,6 +49,12 @@ class Executor {
   /// `run` is running.
   std::span<std::byte> state(int index);
   std::span<const std::byte> state(int index) const;
+  /// A replica's part of an output, after a run of its entry on `rows` rows: which of them, and their elements.
+  struct Rows {
+    int64_t begin, count;
+    const std::byte* elements;
+  };
+  Rows rows_of(int index, int64_t rows, int replica) const;
   /// Index in Plan::states, or −1.
   int find_state(std::string_view path, plan::StateRole role) const;
   /// The first element of a state as a double, whatever its dtype.

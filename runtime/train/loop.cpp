@@ -6,7 +6,6 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "runtime/data/order.h"
@@ -14,12 +13,12 @@
 #include "runtime/report/format.h"
 #include "runtime/report/throughput.h"
 #include "runtime/train/interrupt.h"
+#include "runtime/train/phase.h"
 #include "runtime/train/saver.h"
 
 namespace dtl::train {
 namespace {
 
-using plan::StateRole;
 using report::Position;
 using report::Value;
 using Clock = std::chrono::steady_clock;
@@ -33,85 +32,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// No gradient of f16 that is finite by itself overflows at this scale: 36 steps in a row were skipped.
 constexpr double kLeastLossScale = 0x1p-20;
-
-/// The step and report entries of `train` or `eval`, with the accumulators between them.
-class Phase {
- public:
-  Phase(Executor& executor, const std::string& name) : executor_(executor), report_(executor.find(name + "_report")) {
-    for (const std::string& entry : {name + "_accumulate", name + "_step"}) {
-      if (executor.find(entry) >= 0) entries_.push_back({executor.find(entry), {}});
-    }
-    const std::string prefix = name + "/";
-    const std::vector<plan::StateEntry>& states = executor.plan().states;
-    for (size_t i = 0; i < states.size(); ++i) {
-      if (name == "train" && states[i].role == StateRole::pending) metrics_.push_back(static_cast<int>(i));
-      if (!states[i].path.starts_with(prefix)) continue;
-      if (states[i].role == StateRole::metric) metrics_.push_back(static_cast<int>(i));
-      if (states[i].role == StateRole::report) reports_.emplace_back(states[i].path.substr(prefix.size()), static_cast<int>(i));
-    }
-    // What the loss is accumulated in. An accumulator that starts at infinity may stay there.
-    for (const int metric : metrics_) {
-      const plan::StateEntry& state = states[static_cast<size_t>(metric)];
-      if (state.path.starts_with(prefix + "loss.")) loss_.push_back({metric, std::isfinite(state.identity)});
-    }
-  }
-
-  bool exists() const { return !entries_.empty(); }
-
-  void reset() {
-    for (const int metric : metrics_) executor_.reset(metric);
-  }
-
-  /// Which field of `source` each input of the step is.
-  void read(const data::Source& source, const std::vector<std::string>& names) {
-    for (Step& step : entries_) {
-      step.fields.clear();
-      for (const plan::InputField& input : executor_.plan().entries[static_cast<size_t>(step.entry)].inputs) {
-        const std::vector<data::Field>& fields = source.fields();
-        size_t i = 0;
-        while (i < fields.size() && (fields[i].name.empty() ? i >= names.size() || names[i] != input.name : fields[i].name != input.name))
-          ++i;
-        assert(i < fields.size() && "every input is a field of every split");
-        step.fields.push_back(static_cast<int>(i));
-      }
-    }
-  }
-
-  /// A whole step; or, of several batches that make one step, one that is not the last.
-  void step(const data::Batch& batch) { executor_.run(entries_.back().entry, batch, entries_.back().fields); }
-  void accumulate(const data::Batch& batch) { executor_.run(entries_.front().entry, batch, entries_.front().fields); }
-
-  /// Costs a few reads: whether the loss has left the numbers since the last reset.
-  bool loss_is_finite() const {
-    return std::all_of(loss_.begin(), loss_.end(), [&](const LossPart& part) {
-      const double value = executor_.scalar(part.metric);
-      return part.finite ? std::isfinite(value) : !std::isnan(value);  // a maximum starts at −inf
-    });
-  }
-
-  std::vector<Value> reports() {
-    if (report_ >= 0) executor_.run(report_);
-    std::vector<Value> values;
-    for (const auto& [name, state] : reports_) values.emplace_back(name, executor_.scalar(state));
-    return values;
-  }
-
- private:
-  Executor& executor_;
-  struct Step {
-    int entry;
-    std::vector<int> fields;
-  };
-  std::vector<Step> entries_;  ///< the step last
-  int report_;
-  struct LossPart {
-    int metric;
-    bool finite;  ///< what it starts from
-  };
-  std::vector<int> metrics_;  ///< what waits for a reduction, too
-  std::vector<LossPart> loss_;
-  std::vector<std::pair<std::string, int>> reports_;
-};
 
 class Loop {
  public:
@@ -214,13 +134,7 @@ class Loop {
   }
 
   void initialise() {
-    const std::vector<plan::StateEntry>& states = executor_.plan().states;
-    for (size_t i = 0; i < states.size(); ++i) {
-      if (states[i].role != StateRole::seed) continue;
-      const std::span<std::byte> bytes = executor_.state(static_cast<int>(i));
-      assert(bytes.size() == sizeof job_.seed);
-      std::memcpy(bytes.data(), &job_.seed, sizeof job_.seed);  // not as a double: a seed has 64 bits
-    }
+    set_seed(executor_, job_.seed);
     if (const int init = executor_.find("init"); init >= 0) executor_.run(init);
   }
 
@@ -349,14 +263,9 @@ class Loop {
 
   void evaluate(const Split& split) {
     if (!eval_.exists() || stopped()) return;
-    eval_.read(*split.source, job_.fields);
-    eval_.reset();
-    data::Order order(split.source->examples(), 0, 0);
-    const std::span<const int64_t> rows = order.epoch(0);
-    const int64_t steps = data::batches_of(split.source->examples(), job_.batch);
-    for (int64_t step = 0; step < steps && !stopped(); ++step) eval_.step({split.source.get(), data::batch_of(rows, job_.batch, step)});
-    if (stopped()) return;
-    const std::vector<Value> values = eval_.reports();
+    const auto found = evaluate_split(eval_, split, job_.fields, job_.batch, interrupt_);
+    if (!found) return;
+    const std::vector<Value>& values = *found;
     keep(split.name, values, true);
     update_position();
     progress_.evaluation(split.name, position_, values);

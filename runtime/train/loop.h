@@ -15,15 +15,11 @@
 #include "runtime/data/source.h"
 #include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
+#include "runtime/train/phase.h"
 #include "runtime/train/saver.h"
 #include "runtime/train/stop_early.h"
 
 namespace dtl::train {
-
-struct Split {
-  std::string name;  ///< `train`; `validation`, and what is watched, is evaluated while training, all others at the end
-  std::shared_ptr<const data::Source> source;
-};
 
 struct Job {
   std::vector<Split> splits;

@@ -42,6 +42,7 @@ std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateE
       return std::nullopt;
     case StateRole::pending:  // of an update that is being made; a run is saved between two
     case StateRole::report:   // computed from accumulators
+    case StateRole::output:   // computed from rows
     case StateRole::seed:     // the program's
       return std::nullopt;
   }
@@ -64,7 +65,9 @@ void restore(Executor& executor, const checkpoint::Checkpoint& from, bool traini
   for (size_t i = 0; i < plan.states.size(); ++i) {
     const plan::StateEntry& state = plan.states[i];
     const auto saved = saved_state(plan, state);
-    if (!saved || (saved->training && !training) || (state.role == StateRole::metric && !within_epoch)) continue;
+    // A model may look at the count of updates; what else is of training only is not needed without it.
+    if (!saved || (saved->training && !training && state.role != StateRole::updates) || (state.role == StateRole::metric && !within_epoch))
+      continue;
     const checkpoint::TensorEntry* tensor = from.find(state.path);
     if (!tensor && state.role == StateRole::metric) continue;
     if (!tensor) throw Fault(6106, {from.path(), "`" + state.path + "`", ""});
