@@ -89,8 +89,12 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_program_options(emit_command, options);
   emit_command->get_option("FILE")->required(false);
 
-  CLI::App* format_command = app.add_subcommand("fmt", "print the program in the standard layout");
-  format_command->add_option("FILE", options.file, "the program (.dtl)")->required();
+  CLI::App* format_command = app.add_subcommand("fmt", "programs in the standard layout");
+  format_command->add_option("FILE", options.files, "programs (.dtl), printed one after another; `-` is the standard input")->required();
+  CLI::Option* write = format_command->add_flag("--write", options.write, "put the new layout in place of the old");
+  format_command->add_flag("--check", options.check_only, "name the files whose layout is another, and exit with 1 if there are any")
+      ->excludes(write);
+  format_command->add_flag("--diff", options.diff, "print what is laid out differently");
 
   CLI::App* explain_error_command = app.add_subcommand("explain-error", "what a diagnostic means, with a wrong and a right program");
   explain_error_command->add_option("CODE", options.code, "such as DTL1001; without one, all are listed");

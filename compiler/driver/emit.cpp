@@ -1,4 +1,4 @@
-// dslc emit, fmt, pass and ops: print a stage of the compilation, or one of the compiler's tables.
+// dslc emit, pass and ops: print a stage of the compilation, or one of the compiler's tables.
 #include <algorithm>
 #include <ostream>
 
@@ -8,7 +8,6 @@
 #include "compiler/graph/parse.h"
 #include "compiler/graph/print.h"
 #include "compiler/ops/registry.h"
-#include "compiler/syntax/format.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/syntax/print.h"
 #include "compiler/transform/make_plan.h"
@@ -111,14 +110,6 @@ int emit(const Options& options, std::ostream& out, std::ostream& err) {
   }
   out << graph::print(*graph, ops::table(), options.only);
   return stop(0);
-}
-
-int format(const Options& options, std::ostream& out, std::ostream& err) {
-  Compilation compilation(options);
-  const bool good = compilation.parse();
-  if (good) out << syntax::format(*compilation.ast, compilation.sources);
-  compilation.print_diagnostics(err);
-  return good ? 0 : 1;
 }
 
 int pass(const Options& options, std::ostream& out, std::ostream& err) try {

@@ -2,12 +2,8 @@
 #include "compiler/driver/fix.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
-#include "runtime/plan/fault.h"
+#include "compiler/driver/write_file.h"
 
 namespace dtl::driver {
 
@@ -29,22 +25,8 @@ int apply_fixes(const source::Sink& sink, const source::SourceSet& sources, sour
     ++made;
   }
   if (made == 0) return 0;
-  const std::string fresh = path + ".fixed";
-  errno = 0;
-  std::ofstream out(fresh, std::ios::binary);
-  out << text << std::flush;
-  std::error_code failed;
-  if (out) {
-    out.close();
-    std::filesystem::permissions(fresh, std::filesystem::status(path).permissions(), failed);
-    std::filesystem::rename(fresh, path, failed);
-    if (!failed) return made;
-  } else {
-    failed = std::error_code(errno ? errno : EIO, std::generic_category());
-  }
-  std::error_code ignored;
-  std::filesystem::remove(fresh, ignored);
-  throw Fault(6004, {fmt::format("{}: {}", path, failed.message())});
+  replace_file(path, text);
+  return made;
 }
 
 }  // namespace dtl::driver

@@ -20,6 +20,9 @@ struct Options {
   // check
   bool read_data = false;  ///< data files are read to their end, not only their headers
   bool fix = false;        ///< suggested edits are made
+  // fmt
+  std::vector<std::string> files;  ///< `-`: the standard input
+  bool write = false, check_only = false, diff = false;
   // emit
   std::string stage, only, stop_after;
   bool list_passes = false;

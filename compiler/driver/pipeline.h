@@ -29,6 +29,8 @@ class Compilation {
   explicit Compilation(const Options& options, data::Decoding decoding = data::Decoding::late);
 
   bool parse();
+  /// A text that is no file's; it is called as the file of the options.
+  bool parse_text(std::string text);
   /// Several texts, each with the name that diagnostics call it by, as if they were one file.
   bool parse(const std::vector<std::pair<std::string, std::string>>& texts);
   /// Without `needs_train`, a file of declarations alone is no mistake.

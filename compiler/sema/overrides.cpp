@@ -100,8 +100,12 @@ class Setter {
     }
     if (!read(id)) return;
     Path path;
-    for (const std::string_view part : split_words(written_, '.')) path.emplace_back(part);
-    if (path.empty()) return unknown("", {}, "");
+    for (size_t begin = 0; begin <= written_.size();) {
+      const size_t end = std::min(written_.find('.', begin), written_.size());
+      path.push_back(written_.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (std::find(path.begin(), path.end(), "") != path.end()) return refuse("a path is names with one point between two: `--set a.b=…`");
     start(files_.main(), path, "");
   }
 

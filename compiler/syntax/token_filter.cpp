@@ -271,7 +271,9 @@ class Filter {
       return DtlParser::ELSE_TEXT;
     if (!is_word_in_places(raw.type)) return raw.type;
     if (raw.type == DtlLexer::AS) return last_type() == DtlLexer::STRING && !raw.line_before ? raw.type : int32_t{DtlLexer::NAME};
-    const bool keyword = at_start() && (named(i) || (next_on_line(i) && next_type(i) == DtlLexer::OPEN_BRACE));
+    // `train = Quick`: at the top of a file nothing can be set.
+    const bool chooses = raw.type == DtlLexer::TRAIN && open_.empty() && next_type(i) == DtlLexer::EQUALS;
+    const bool keyword = at_start() && (named(i) || (next_on_line(i) && (next_type(i) == DtlLexer::OPEN_BRACE || chooses)));
     // `train` with its brace on the next line is a header too: better to say that than to take it for a name.
     const bool brace_below = at_start() && open_.empty() && next_type(i) == DtlLexer::OPEN_BRACE;
     return keyword || brace_below ? raw.type : int32_t{DtlLexer::NAME};
