@@ -1,4 +1,6 @@
 // dslc fmt: programs in the standard layout, printed, compared or put in place.
+#include "compiler/syntax/format.h"
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -8,7 +10,6 @@
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/write_file.h"
-#include "compiler/syntax/format.h"
 #include "runtime/plan/fault.h"
 
 namespace dtl::driver {
@@ -20,8 +21,8 @@ int format_one(const Options& options, std::ostream& out, std::ostream& err) {
   Options named = options;
   if (piped) named.file = "<stdin>";
   Compilation compilation(named);
-  const bool good =
-      piped ? compilation.parse(std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>())) : compilation.parse();
+  const bool good = piped ? compilation.parse(std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()))
+                          : compilation.parse();
   compilation.print_diagnostics(err);
   if (!good) return 1;
 

@@ -12,12 +12,13 @@ namespace {
 
 using Lines = std::vector<std::string_view>;
 
+/// Each with its line end, which the last one may lack.
 Lines lines_of(std::string_view text) {
   Lines lines;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end);
   }
   return lines;
 }
@@ -87,14 +88,15 @@ std::string line_diff(const std::string& name, std::string_view before, std::str
     };
     const size_t olds = static_cast<size_t>(count('+')), news = static_cast<size_t>(count('-'));
     text += fmt::format("@@ -{},{} +{},{} @@\n", old_line + (olds > 0), olds, new_line + (news > 0), news);
-    for (size_t at = from; at < to; ++at) text += std::string(1, lines[at].sign) + std::string(lines[at].text) + "\n";
+    for (size_t at = from; at < to; ++at) {
+      text += lines[at].sign;
+      text += lines[at].text;
+      if (!lines[at].text.ends_with('\n')) text += "\n\\ No newline at end of file\n";
+    }
     old_line += olds;
     new_line += news;
     i = to;
   }
-  // Texts that differ in the end of their last line alone.
-  if (std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.sign == ' '; }))
-    text += std::string("\\ ") + (before.ends_with('\n') ? "the new text lacks" : "the old text lacks") + " a line end at its end\n";
   return text;
 }
 

@@ -39,7 +39,7 @@ void replace_file(const std::string& path, std::string_view text) {
   std::error_code failed;
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, failed);
   const std::string target = failed ? path : resolved.string();
-  struct stat old {};
+  struct stat old{};
   const mode_t mode = ::stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : usual_mode();
 
   std::string fresh = target + ".XXXXXX";

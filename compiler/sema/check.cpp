@@ -29,7 +29,7 @@ const Decl* the_train(const Ast& file, const Options& options, Reporter& reporte
   for (const Decl* decl : file.decls) {
     if (decl->kind != DeclKind::train) continue;
     trains.push_back(decl);
-    if (!decl->name.text.empty()) names.push_back(decl->name.text);
+    if (!decl->name.text.empty() && decl->name.range.known()) names.push_back(decl->name.text);
   }
   if (trains.empty()) {
     if (options.needs_train || options.train)
