@@ -41,6 +41,9 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   train_command->add_flag("--quiet", options.quiet, "print only warnings, errors and the final result");
   train_command->add_option("--cache", options.cache, "folder of compiled kernels, or `none`")->type_name("DIR");
 
+  train_command
+      ->add_option("--run", options.run, "folder for the program as it runs, or `none` (default: that of its checkpoints, or runs/NAME)")
+      ->type_name("DIR");
   CLI::Option* resume =
       train_command->add_option("--resume", options.resume_from, "continue from a checkpoint: the newest in the run's directory, or DIR")
           ->type_name("[DIR]")
@@ -79,6 +82,10 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   check_command->add_flag("--read-data", options.read_data, "read data files to their ends, not only their headers");
 
   check_command->add_flag("--fix", options.fix, "make the edits that the diagnostics suggest, in the file itself");
+
+  CLI::App* config_command = app.add_subcommand("config", "every value that can be set, as it is");
+  add_program_options(config_command, options);
+  config_command->add_flag("--origin", options.origin, "and where each comes from");
 
   CLI::App* emit_command = app.add_subcommand("emit", "print a stage of the compilation");
   emit_command->add_option("--stage", options.stage, "tokens, ast, typed, graph, gradients, optimized, replicated, plan, llvm or asm")
@@ -126,6 +133,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (*eval_command) return eval(options, out, err);
     if (*predict_command) return predict(options, out, err);
     if (*check_command) return check(options, out, err);
+    if (*config_command) return config(options, out, err);
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);
     if (*explain_error_command) return explain_error(options, out, err);

@@ -41,6 +41,9 @@ class DataStore {
   /// Waits until all that was opened is read; false after reports.
   bool finish(source::Sink& into);
 
+  /// Where the program names a file of data, and the file's absolute path.
+  const std::vector<std::pair<source::Range, std::string>>& files() const { return named_; }
+
   /// Vocabularies in use, by name (`Corpus.vocabulary`): what a checkpoint keeps, by `Vocabulary::to_text`.
   const std::map<std::string, std::shared_ptr<const data::Vocabulary>>& vocabularies() const { return vocabularies_; }
   /// A vocabulary of a checkpoint is used in place of the one that the data would give. Before sema asks for it.
@@ -54,6 +57,8 @@ class DataStore {
                 const std::string& key);
   std::shared_ptr<const data::Vocabulary> find_vocabulary(const sema::VocabularySpec& spec);
   std::string path_of(const std::string& file) const;
+  void note(const std::string& file, source::Range range);
+  void note(const sema::SourceSpec& spec);
   /// The key of the first `count` stages; with `contents`, it changes with the files.
   std::string key_of(const sema::SourceSpec& spec, size_t count, bool contents) const;
   void report(source::Sink& into, source::Range range, const Fault& fault);
@@ -61,6 +66,7 @@ class DataStore {
   const Options* options_;
   data::Cache cache_;
   data::IdxFiles files_;
+  std::vector<std::pair<source::Range, std::string>> named_;
   struct Opened {
     source::Range range;
     Shared source;

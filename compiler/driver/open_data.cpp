@@ -260,7 +260,27 @@ Shared DataStore::open_stages(const sema::SourceSpec& spec, size_t count, source
   }
 }
 
+void DataStore::note(const std::string& file, source::Range range) {
+  if (!range.known()) return;
+  try {
+    named_.emplace_back(range, std::filesystem::absolute(path_of(file)).lexically_normal().string());
+  } catch (const Fault&) {
+    // There is none: told where it is opened, unless a checkpoint has what it would give.
+  }
+}
+
+void DataStore::note(const sema::SourceSpec& spec) {
+  for (const sema::SourceStage& stage : spec.stages) {
+    for (const char* key : {"file", "images", "labels"}) {
+      if (const auto file = stage.strings.find(key); file != stage.strings.end()) note(file->second, stage.written.at(key));
+    }
+    if (stage.vocabulary) note(stage.vocabulary->file, stage.vocabulary->file_range);
+    for (const sema::SourceSpec& inner : stage.sources) note(inner);
+  }
+}
+
 std::optional<sema::SplitInfo> DataStore::open(const sema::SourceSpec& spec, source::Sink& into) {
+  note(spec);
   const Shared source = open_stages(spec, spec.stages.size(), into);
   if (!source) return std::nullopt;
   sema::SplitInfo info{source->examples(), {}, {}};
@@ -285,6 +305,7 @@ std::shared_ptr<const data::Vocabulary> DataStore::find_vocabulary(const sema::V
 }
 
 std::optional<int64_t> DataStore::vocabulary(const sema::VocabularySpec& spec, source::Sink& into) {
+  note(spec.file, spec.file_range);
   try {
     return find_vocabulary(spec)->size();
   } catch (const Fault& fault) {

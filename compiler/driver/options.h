@@ -32,7 +32,10 @@ struct Options {
   std::string name;
   // pass
   std::string pass;
+  // config
+  bool origin = false;  ///< with where each value comes from
   // train
+  std::string run;          ///< folder of the run; `none` for none
   std::string cache;        ///< kernel cache folder; `none` for none
   bool resume = false;      ///< goes on from a checkpoint
   std::string resume_from;  ///< which; empty: the newest of the run's directory
@@ -50,6 +53,7 @@ struct Options {
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 // One function per command, each in its own file.
+int config(const Options& options, std::ostream& out, std::ostream& err);
 int check(const Options& options, std::ostream& out, std::ostream& err);
 int explain_error(const Options& options, std::ostream& out, std::ostream& err);
 int eval(const Options& options, std::ostream& out, std::ostream& err);

@@ -59,6 +59,7 @@ class Compilation {
   bool finish_data(bool contents);
 
   source::FileId main_file;
+  const std::vector<std::unique_ptr<syntax::Ast>>& library() const { return library_; }
   sema::Imports imports;
   sema::Effective effective;  ///< what the command line's overrides made of the texts
   int cores() const;

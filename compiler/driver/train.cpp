@@ -7,6 +7,7 @@
 #include "compiler/driver/checkpoint.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/run.h"
+#include "compiler/driver/run_directory.h"
 #include "runtime/plan/fault.h"
 #include "runtime/report/progress.h"
 #include "runtime/train/executor.h"
@@ -85,10 +86,12 @@ int train_checked(Compilation& compilation, const Options& options, const checkp
     const bool twice = job.stop_early && job.stop_early->restore_best;
     prepare_directory(options, job.saving.directory, train::saved_size(executable.plan, twice), job.resume);
   }
+  const std::string record = write_effective_program(compilation, options, run_directory(options, program));
   train::Executor executor(executable, topology);
   const std::unique_ptr<report::Progress> progress = make_progress(options, out);
   report::Start start;
   start.program = options.file;
+  start.record = record;
   start.strategy = program.strategy.name;
   start.precision = sema::name_of(program.precision);
   start.replicas = topology.replicas;

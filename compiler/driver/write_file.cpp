@@ -54,4 +54,15 @@ void replace_file(const std::string& path, std::string_view text) {
   throw Fault(6004, {path + ": " + std::strerror(error)});
 }
 
+bool create_file(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (file < 0 && errno == EEXIST) return false;
+  if (file < 0) throw Fault(6005, {path, std::strerror(errno)});
+  int error = write_all(file, text);
+  if (::close(file) != 0 && error == 0) error = errno;
+  if (error == 0) return true;
+  ::unlink(path.c_str());
+  throw Fault(6005, {path, std::strerror(error)});
+}
+
 }  // namespace dtl::driver

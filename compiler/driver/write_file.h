@@ -10,4 +10,7 @@ namespace dtl::driver {
 /// file's mode; behind a symbolic link, the file it leads to is replaced. Fault 6004.
 void replace_file(const std::string& path, std::string_view text);
 
+/// A new file; false where there is one already. Fault 6005, with the way out that runs have.
+bool create_file(const std::string& path, std::string_view text);
+
 }  // namespace dtl::driver

@@ -246,7 +246,10 @@ bool Evaluator::accept_named(Value& value, const TypeExpr& type, bool hyper) {
   if (name == "size" || name == "duration" || name == "percent" || name == "count")
     return value.is(ValueKind::quantity) && value.text == name;
   if (name == "devices") {
-    if (value.is(ValueKind::word) && value.text == "all") value = Value::of_integer(options_.devices).at(value.origin);
+    if (value.is(ValueKind::word) && value.text == "all") {
+      program_.devices_of_all.emplace_back(value.origin, options_.devices);
+      value = Value::of_integer(options_.devices).at(value.origin);
+    }
     return value.is(ValueKind::integer);
   }
   if (name == "schedule") {

@@ -42,6 +42,7 @@ void read_checkpoint(Evaluator& evaluator, const Settings& settings, const synta
     const Value value = entry->expr ? evaluator.evaluate(*entry->expr, scope) : entry->value;
     if (value.is(ValueKind::text) && !value.text.empty()) {
       checkpoint.directory = value.text;
+      checkpoint.directory_range = value.origin;
     } else if (value.ok()) {
       reporter.report(entry->range, diag::setting_type, "`directory`", "the name of a folder, such as `\"runs/first\"`",
                       value.is(ValueKind::text) ? "an empty string" : evaluator.shown(value));

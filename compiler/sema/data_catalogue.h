@@ -27,6 +27,7 @@ struct VocabularySpec {
   std::string name;  ///< `Messages.vocabulary`
   std::string unit;  ///< `characters`, `words`
   std::string file;
+  source::Range file_range;
   std::optional<std::string> column;
   int64_t keep = 0;         ///< 0: all
   int64_t skip_limit = -1;  ///< faulty rows that are left out
@@ -52,6 +53,7 @@ struct SourceStage {
   std::string function;  ///< `idx`, `synthetic`, `take`, `skip`, `csv`, …
   source::Range range;
   std::map<std::string, std::string> strings;
+  std::map<std::string, source::Range> written;  ///< where each of the strings is
   std::map<std::string, int64_t> integers;
   std::map<std::string, double> numbers;
   std::map<std::string, std::vector<std::string>> lists;

@@ -132,7 +132,9 @@ class Copies {
   std::vector<const Decl*> path_;
 };
 
-std::string text_at(const source::SourceSet& sources, Range range, const std::vector<Edit>& edits) {
+}  // namespace
+
+std::string edited(const source::SourceSet& sources, Range range, const std::vector<Edit>& edits) {
   std::vector<const Edit*> here;
   for (const Edit& edit : edits) {
     if (edit.at.file == range.file && edit.at.begin >= range.begin && edit.at.end <= range.end) here.push_back(&edit);
@@ -145,17 +147,15 @@ std::string text_at(const source::SourceSet& sources, Range range, const std::ve
     if (edit->at.begin < from) continue;
     text += sources.text({range.file, from, edit->at.begin});
     text += edit->before;
-    if (edit->value.known()) text += text_at(sources, edit->value, edits);
+    if (edit->value.known()) text += edited(sources, edit->value, edits);
     text += edit->after;
     from = edit->at.end;
   }
   return text + std::string(sources.text({range.file, from, range.end}));
 }
 
-}  // namespace
-
 std::string edited(const source::SourceSet& sources, source::FileId file, const std::vector<Edit>& edits) {
-  return text_at(sources, {file, 0, static_cast<int32_t>(sources.file(file).text.size())}, edits);
+  return edited(sources, Range{file, 0, static_cast<int32_t>(sources.file(file).text.size())}, edits);
 }
 
 std::string alias_of(const Decl& import) {

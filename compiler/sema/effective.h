@@ -25,6 +25,7 @@ struct Overrides {
   std::vector<std::string> sets;        ///< `PATH=VALUE`, in order: a later one wins
   std::optional<std::string> strategy;  ///< an expression
   std::optional<std::string> train;     ///< the name of a train block
+  std::vector<std::string> settings;    ///< as `sets`, of the train block's own settings, whatever else has such a name
 };
 
 /// The text at `at` becomes `before`, the text at `value` with its own edits, `after`.
@@ -46,6 +47,8 @@ struct Effective {
 Effective make_effective(syntax::Ast& main, const Imports& imports, const std::vector<std::unique_ptr<syntax::Ast>>& library,
                          source::SourceSet& sources, syntax::Ast& fragments, const Overrides& overrides, source::Sink& sink);
 
+/// A text after its edits.
+std::string edited(const source::SourceSet& sources, source::Range range, const std::vector<Edit>& edits);
 /// The text of a file after its edits.
 std::string edited(const source::SourceSet& sources, source::FileId file, const std::vector<Edit>& edits);
 

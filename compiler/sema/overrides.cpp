@@ -90,7 +90,7 @@ class Setter {
   Setter(ProgramFiles& files, source::SourceSet& sources, Ast& fragments, const Overrides& overrides, source::Sink& sink)
       : files_(files), sources_(sources), fragments_(fragments), overrides_(overrides), sink_(sink) {}
 
-  void set(const std::string& text) {
+  void set(const std::string& text, bool setting = false) {
     const size_t equals = text.find('=');
     written_ = text.substr(0, equals);
     const FileId id = add("<--set " + written_ + ">", equals == std::string::npos ? "" : text.substr(equals + 1), files_.main().file);
@@ -106,7 +106,8 @@ class Setter {
       begin = end + 1;
     }
     if (std::find(path.begin(), path.end(), "") != path.end()) return refuse("a path is names with one point between two: `--set a.b=…`");
-    start(files_.main(), path, "");
+    if (!setting) return start(files_.main(), path, "");
+    if (const Decl* train = chosen_train(files_.main(), overrides_.train)) field_of(*train, path, "");
   }
 
   void set_strategy(const std::string& text) {
@@ -210,7 +211,7 @@ class Setter {
       return unknown(path[1], entries, prefix + name + ".");
     if (decl.value) return copied_field(decl, path, prefix);
     syntax::Body body = *decl.body;
-    if (decl.kind == DeclKind::train) drop_other(body, name);
+    if (decl.kind == DeclKind::train && replace_other(decl, body, name, path.size() == 1)) return;
     const auto at = std::find_if(body.items.begin(), body.items.end(),
                                  [&](const Item* item) { return item->kind == ItemKind::assign && item->names[0].text == name; });
     if (at != body.items.end()) {
@@ -229,12 +230,11 @@ class Setter {
       body.items.push_back(&item);
       const int32_t end = decl.body->range.end - 1;
       const Range closing{decl.body->range.file, end, end};
-      files_.effective.edits.push_back({closing, "\n  " + name + " = ", value->range, "\n"});
+      std::string_view before = sources_.text({closing.file, decl.body->range.begin, end});
+      while (before.ends_with(' ') || before.ends_with('\t')) before.remove_suffix(1);
+      files_.effective.edits.push_back({closing, (before.ends_with('\n') ? "  " : "\n  ") + name + " = ", value->range, "\n"});
     }
-    Decl& made = fragments_.decl_store.emplace_back(decl);
-    fragments_.bodies.push_back(std::move(body));
-    made.body = &fragments_.bodies.back();
-    files_.replace(&decl, &made);
+    with_body(decl, std::move(body));
   }
 
   /// `dataset Small = Fashion with { … }`: what is not changed yet is copied from the base and then changed.
@@ -293,14 +293,28 @@ class Setter {
   }
 
   /// `steps` of the command line stands in place of `epochs` of the file, and the other way about.
-  void drop_other(syntax::Body& body, const std::string& name) {
-    if (name != "steps" && name != "epochs") return;
-    const std::string other = name == "steps" ? "epochs" : "steps";
-    std::erase_if(body.items, [&](const Item* item) {
-      if (item->kind != ItemKind::assign || item->names[0].text != other || item->value->range.file != body.range.file) return false;
-      files_.effective.edits.push_back({item->range, "", {}, ""});
-      return true;
-    });
+  bool replace_other(const Decl& decl, syntax::Body& body, const std::string& name, bool whole) {
+    if (!whole || (name != "steps" && name != "epochs")) return false;
+    const auto place_of = [&](std::string_view wanted) {
+      return std::find_if(body.items.begin(), body.items.end(),
+                          [&](const Item* item) { return item->kind == ItemKind::assign && item->names[0].text == wanted; });
+    };
+    const auto other = place_of(name == "steps" ? "epochs" : "steps");
+    if (other == body.items.end() || place_of(name) != body.items.end()) return false;
+    files_.effective.edits.push_back({(*other)->range, name + " = ", value_->range, ""});
+    Item& item = fragments_.items.emplace_back(**other);
+    item.names = {{name, value_->range}};
+    item.value = value_;
+    *other = &item;
+    with_body(decl, std::move(body));
+    return true;
+  }
+
+  void with_body(const Decl& decl, syntax::Body body) {
+    Decl& made = fragments_.decl_store.emplace_back(decl);
+    fragments_.bodies.push_back(std::move(body));
+    made.body = &fragments_.bodies.back();
+    files_.replace(&decl, &made);
   }
 
   // ---- expressions
@@ -514,6 +528,7 @@ void apply_overrides(ProgramFiles& files, source::SourceSet& sources, Ast& fragm
   Setter setter(files, sources, fragments, overrides, sink);
   if (overrides.strategy) setter.set_strategy(*overrides.strategy);
   for (const std::string& set : overrides.sets) setter.set(set);
+  for (const std::string& setting : overrides.settings) setter.set(setting, true);
 }
 
 }  // namespace dtl::sema

@@ -125,6 +125,7 @@ struct StopEarly {
 /// `checkpoint = { … }`; exactly one `every` is not 0.
 struct CheckpointSettings {
   std::string directory;
+  source::Range directory_range;
   int64_t every_epochs = 1, every_steps = 0;
   double every_seconds = 0;
   int64_t keep = 3;
@@ -161,6 +162,9 @@ struct Program {
   std::optional<Prediction> prediction;  ///< only where it was asked for
   int64_t epochs = 0, steps = 0;         ///< exactly one is not 0; steps are updates
   int64_t seed = 0;
+  bool seed_given = false;
+  /// Where `all` stands, and how many devices it is on this machine.
+  std::vector<std::pair<source::Range, int64_t>> devices_of_all;
   GradientSettings gradients;
   std::optional<StopEarly> stop_early;
   std::optional<CheckpointSettings> checkpoint;

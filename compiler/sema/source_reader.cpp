@@ -284,6 +284,7 @@ Value read_vocabulary(Evaluator& evaluator, Scope* scope, const SourceContext& c
   spec->name = name;
   spec->unit = unit;
   spec->file = stage.strings.at("of");
+  spec->file_range = stage.written.at("of");
   if ((*slots)[1]) spec->column = stage.strings.at("column");
   if ((*slots)[2]) spec->keep = stage.integers.at("keep");
   spec->skip_limit = context.skip_limit;

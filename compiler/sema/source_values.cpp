@@ -49,6 +49,7 @@ bool SourceValues::text(const Arg& arg, const char* key, SourceStage& stage) {
   const Value value = evaluator_.evaluate(arg);
   if (!value.is(ValueKind::text)) return wrong(arg, fmt::format("`{}` of `{}`", key, stage.function), "a string", value);
   stage.strings[key] = value.text;
+  stage.written[key] = value.origin;
   return true;
 }
 

@@ -109,7 +109,10 @@ class StrategyReader {
   /// 1 after a report.
   int64_t axis_size(const std::string& name, const Value& value, Range range) {
     if (!value.ok()) return 1;
-    if (value.is(ValueKind::word)) return evaluator_.options().devices;
+    if (value.is(ValueKind::word)) {
+      evaluator_.program().devices_of_all.emplace_back(value.origin, evaluator_.options().devices);
+      return evaluator_.options().devices;
+    }
     const auto size = evaluator_.integer(value, range, "the mesh axis `" + name + "`");
     constexpr int64_t kMost = 4096;
     if (!size) return 1;

@@ -140,6 +140,7 @@ class TrainReader {
   }
 
   void read_numbers() {
+    program_.seed_given = settings_.find(train_, "seed") != nullptr;
     program_.seed = number("seed", std::numeric_limits<int64_t>::min()).value_or(0);
     const Expr *epochs = field("epochs"), *steps = field("steps");
     if (epochs && steps) {

@@ -181,6 +181,23 @@ std::string arguments_text(const std::vector<Argument>& arguments) {
 
 }  // namespace
 
+std::string quoted(std::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') literal += '\\';
+    if (c == '\n') {
+      literal += "\\n";
+    } else if (c == '\t') {
+      literal += "\\t";
+    } else if (c == '\r') {
+      literal += "\\r";
+    } else {
+      literal += c;
+    }
+  }
+  return literal + "\"";
+}
+
 std::string text_of(const Expr& e) {
   const auto item = [&](size_t i) { return i < e.items.size() ? text_or_nothing(e.items[i]) : std::string(); };
   const auto expr_text = [](const Expr* x) { return text_or_nothing(x); };
@@ -192,7 +209,7 @@ std::string text_of(const Expr& e) {
     case ExprKind::quantity:
       return fmt::format("{}{}", e.number, e.unit);
     case ExprKind::string:
-      return fmt::format("\"{}\"", e.text);
+      return quoted(e.text);
     case ExprKind::boolean:
       return e.integer ? "true" : "false";
     case ExprKind::name:

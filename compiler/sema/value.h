@@ -117,6 +117,8 @@ std::optional<types::Dim> as_dim(const Value& value);
 /// What it is, in the user's terms: `the number 3`, "a list", "`i64[batch]`" needs the caller's type.
 std::string describe(const Value& value);
 
+/// A string literal that means the text.
+std::string quoted(std::string_view text);
 /// As source: for records of effective values and messages.
 std::string text_of(const syntax::Expr& expr);
 std::string text_of(const syntax::TypeExpr& type);

@@ -22,18 +22,19 @@ class Json final : public Progress {
   void start(const Start& start) override {
     Object splits = Object::object();
     for (const auto& [name, examples] : start.splits) splits[name] = examples;
-    write({{"event", "start"},
-           {"file", start.program},
-           {"strategy", start.strategy},
-           {"precision", start.precision},
-           {"replicas", start.replicas},
-           {"threads_per_replica", start.threads_per_replica},
-           {"batch", start.batch},
-           {"splits", splits},
-           start.epochs ? Object{"epochs", start.epochs} : Object{"steps", start.steps},
-           {"kernels_compiled", start.kernels_compiled},
-           {"kernels_from_cache", start.kernels_from_cache},
-           {"seconds", start.seconds}});
+    Object object = {{"event", "start"}, {"file", start.program}};
+    if (!start.record.empty()) object["record"] = start.record;
+    object.update({{"strategy", start.strategy},
+                   {"precision", start.precision},
+                   {"replicas", start.replicas},
+                   {"threads_per_replica", start.threads_per_replica},
+                   {"batch", start.batch},
+                   {"splits", splits},
+                   start.epochs ? Object{"epochs", start.epochs} : Object{"steps", start.steps},
+                   {"kernels_compiled", start.kernels_compiled},
+                   {"kernels_from_cache", start.kernels_from_cache},
+                   {"seconds", start.seconds}});
+    write(object);
   }
   bool due(double seconds) const override { return seconds >= next_; }
   void step(const Position& position, std::span<const Value> values) override {

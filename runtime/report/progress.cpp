@@ -19,10 +19,11 @@ std::string plural(int64_t n, const char* noun) { return fmt::format("{} {}{}", 
 std::string start_text(const Start& start) {
   std::string splits;
   for (const auto& [name, examples] : start.splits) splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", name, examples);
-  return fmt::format("{}: strategy {}, {} × {}, precision {}, batch {}, {} ({} examples), {} from the cache and {} compiled in {}",
+  const std::string record = start.record.empty() ? "" : fmt::format("\nto repeat it: {}", start.record);
+  return fmt::format("{}: strategy {}, {} × {}, precision {}, batch {}, {} ({} examples), {} from the cache and {} compiled in {}{}",
                      start.program, start.strategy, plural(start.replicas, "replica"), plural(start.threads_per_replica, "thread"),
                      start.precision, start.batch, start.epochs ? plural(start.epochs, "epoch") : plural(start.steps, "step"), splits,
-                     plural(start.kernels_from_cache, "kernel"), start.kernels_compiled, duration_text(start.seconds));
+                     plural(start.kernels_from_cache, "kernel"), start.kernels_compiled, duration_text(start.seconds), record);
 }
 
 std::string epoch_text(const Position& position) {

@@ -19,6 +19,7 @@ namespace dtl::report {
 /// What a run is made of, known before its first step.
 struct Start {
   std::string program;  ///< file name
+  std::string record;   ///< the file that repeats this run; may be empty
   std::string strategy, precision;
   int replicas = 1, threads_per_replica = 1;
   int64_t batch = 1;
