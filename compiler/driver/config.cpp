@@ -43,6 +43,18 @@ constexpr Default kDefaults[] = {
     {DeclKind::train, "checkpoint.keep", "3"},
 };
 
+/// Which parts of a value are shown besides it.
+enum class Parts : uint8_t {
+  none,   ///< those of records alone: a formula is one value
+  given,  ///< arguments of sources, and of what they are piped through
+  all,    ///< arguments, and the defaults of those that are not given
+};
+
+Parts parts_of(DeclKind kind, const std::string& setting) {
+  if (kind == DeclKind::dataset) return Parts::given;
+  return kind == DeclKind::train && (setting == "optimizer" || setting == "strategy") ? Parts::all : Parts::none;
+}
+
 class Printer {
  public:
   Printer(Compilation& compilation, const Options& options, std::ostream& out)
@@ -64,8 +76,8 @@ class Printer {
  private:
   void declaration(const Decl& decl, const std::string& prefix) {
     const std::string name = prefix + decl.name.text;
-    if (decl.kind == DeclKind::param && decl.value) return value(name, *decl.value);
-    if (decl.kind == DeclKind::strategy && decl.value) return value(name, *decl.value);
+    if (decl.kind == DeclKind::param && decl.value) return value(name, *decl.value, Parts::none);
+    if (decl.kind == DeclKind::strategy && decl.value) return value(name, *decl.value, Parts::all);
     if (!decl.body || (decl.kind != DeclKind::dataset && decl.kind != DeclKind::train && decl.kind != DeclKind::strategy)) return;
     const bool runs = &decl == chosen_;
     // A block without a name that does not run cannot be spoken of.
@@ -83,7 +95,7 @@ class Printer {
           if (argument.name) said.insert(setting + "." + argument.name->text);
         }
       }
-      value(path, *item->value);
+      value(path, *item->value, parts_of(decl.kind, setting));
     }
     for (const Default& each : kDefaults) {
       if (each.kind != decl.kind || said.contains(each.path)) continue;
@@ -115,26 +127,26 @@ class Printer {
   }
 
   /// A value, then the parts that have paths of their own.
-  void value(const std::string& path, const Expr& expr) {
+  void value(const std::string& path, const Expr& expr, Parts parts) {
     const Expr* inner = &expr;
     while (inner->kind == ExprKind::group) inner = inner->items[0];
     if (inner->kind == ExprKind::record && !inner->arguments.empty()) {
       for (const syntax::Argument& argument : inner->arguments) {
-        if (argument.name) value(path + "." + argument.name->text, *argument.value);
+        if (argument.name) value(path + "." + argument.name->text, *argument.value, parts == Parts::all ? parts : Parts::none);
       }
       return;
     }
     line(path, text(*inner), origin_of(inner->range));
+    if (parts == Parts::none) return;
     const Decl* decl = declared(*inner);
     const bool use = decl && !decl->value && (decl->kind == DeclKind::strategy || decl->kind == DeclKind::optimizer);
-    if (inner->kind == ExprKind::call || use) return arguments(path, *inner, false, {});
+    if (inner->kind == ExprKind::call || use) return arguments(path, *inner, false, parts, {});
     if (inner->kind != ExprKind::pipe) return;
     std::map<std::string, int> count;
-    pipe(*inner, [&](const Expr& call, bool piped) {
-      (void)piped;
+    pipe(*inner, [&](const Expr& call, bool /*piped*/) {
       for (const std::string& name : parameters(call)) ++count[name];
     });
-    pipe(*inner, [&](const Expr& call, bool piped) { arguments(path, call, piped, count); });
+    pipe(*inner, [&](const Expr& call, bool piped) { arguments(path, call, piped, parts, count); });
   }
 
   template <class Visit>
@@ -164,7 +176,7 @@ class Printer {
 
   /// Those given, and the defaults of those that are not. `count`: how many functions of a pipe take a name; of several none
   /// can be meant.
-  void arguments(const std::string& path, const Expr& call, bool piped, const std::map<std::string, int>& count) {
+  void arguments(const std::string& path, const Expr& call, bool piped, Parts parts, const std::map<std::string, int>& count) {
     const std::vector<std::string> names = parameters(call);
     std::set<std::string> given;
     size_t position = piped ? 1 : 0;
@@ -177,11 +189,11 @@ class Printer {
         if (!argument.name && position >= names.size()) continue;
         const std::string& name = argument.name ? argument.name->text : names[position++];
         given.insert(name);
-        if (argument.value && told(name)) value(path + "." + name, *argument.value);
+        if (argument.value && told(name)) value(path + "." + name, *argument.value, parts == Parts::all ? parts : Parts::none);
       }
     }
     const Decl* decl = declared(call);
-    if (!decl) return;
+    if (!decl || parts != Parts::all) return;
     for (const syntax::Parameter& parameter : decl->has_hyper ? decl->hyper : decl->parameters) {
       if (!parameter.value || given.contains(parameter.name.text) || !told(parameter.name.text)) continue;
       Origin origin = origin_of(parameter.value->range);
