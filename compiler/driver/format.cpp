@@ -21,7 +21,7 @@ int format_one(const Options& options, std::ostream& out, std::ostream& err) {
   Options named = options;
   if (piped) named.file = "<stdin>";
   Compilation compilation(named);
-  const bool good = piped ? compilation.parse(std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()))
+  const bool good = piped ? compilation.parse_text(std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()))
                           : compilation.parse();
   compilation.print_diagnostics(err);
   if (!good) return 1;

@@ -44,9 +44,9 @@ int Compilation::cores() const {
   return options_->threads > 0 ? options_->threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-bool Compilation::parse() { return parse(read_file(options_->file)); }
+bool Compilation::parse() { return parse_text(read_file(options_->file)); }
 
-bool Compilation::parse(std::string text) {
+bool Compilation::parse_text(std::string text) {
   main_file = sources.add(options_->file, std::move(text));
   ast = syntax::parse(sources, main_file, sink);
   return ast != nullptr && !sink.has_errors();

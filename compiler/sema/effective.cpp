@@ -137,7 +137,10 @@ class Copies {
 std::string edited(const source::SourceSet& sources, Range range, const std::vector<Edit>& edits) {
   std::vector<const Edit*> here;
   for (const Edit& edit : edits) {
-    if (edit.at.file == range.file && edit.at.begin >= range.begin && edit.at.end <= range.end) here.push_back(&edit);
+    if (edit.at.file != range.file || edit.at.begin < range.begin || edit.at.end > range.end) continue;
+    // What is put in at an end of the range belongs to what is around it.
+    if (edit.at.begin == edit.at.end && (edit.at.begin == range.begin || edit.at.end == range.end)) continue;
+    here.push_back(&edit);
   }
   std::stable_sort(here.begin(), here.end(), [](const Edit* a, const Edit* b) { return a->at.begin < b->at.begin; });
   std::string text;

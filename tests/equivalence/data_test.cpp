@@ -61,8 +61,9 @@ std::string messages() {
 /// The numbers of every report of a training run, in their order.
 std::vector<double> reports(const test::TemporaryFolder& folder, const std::string& strategy, const std::string& cache) {
   std::ostringstream out, err;
-  const int status =
-      driver::run({"train", folder.path("program.dtl"), "--json", "--strategy", strategy, "--cache", cache, "--threads", "1"}, out, err);
+  const int status = driver::run(
+      {"train", folder.path("program.dtl"), "--json", "--run", "none", "--strategy", strategy, "--cache", cache, "--threads", "1"}, out,
+      err);
   INFO(err.str());
   REQUIRE(status == 0);
   std::vector<double> numbers;

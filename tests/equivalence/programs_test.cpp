@@ -49,6 +49,7 @@ std::vector<double> reports(const Program& program, const test::TemporaryFolder&
   setenv("DTL_DATA", "/usr/share/datasets/fashion-mnist", 0);
   std::vector<std::string> arguments = {"train",      std::string(DTL_SOURCE_DIR) + "/" + program.file,
                                         "--json",     "--overwrite",
+                                        "--run",      "none",
                                         "--threads",  "1",
                                         "--cache",    "none",
                                         "--data",     folder.path(),

@@ -32,7 +32,7 @@ train {
 }
 )";
   std::ostringstream out, err;
-  const int status = run({"train", file.string(), "--threads", "2", "--cache", "none", "--quiet"}, out, err);
+  const int status = run({"train", file.string(), "--threads", "2", "--run", "none", "--cache", "none", "--quiet"}, out, err);
   fs::remove(file);
   INFO(err.str());
   CHECK(status == 2);

@@ -51,7 +51,8 @@ train {
   void write(const std::string& name, const std::string& bytes) const { std::ofstream(folder_ / name, std::ios::binary) << bytes; }
   void remove(const std::string& name) const { fs::remove(folder_ / name); }
   std::vector<std::string> command(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {"train", (folder_ / "job.dtl").string(), "--threads", "2", "--cache", (folder_ / "cache").string()};
+    std::vector<std::string> words = {"train",   (folder_ / "job.dtl").string(), "--threads", "2", "--run", "none",
+                                      "--cache", (folder_ / "cache").string()};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
