@@ -289,6 +289,7 @@ class Work {
     told_ = true;
     Options named = input_.options;
     if (named.file.empty()) named.file = "session";
+    named.run = "none";  // the session is no file that could be run again
     const int status = train_checked(compilation_, named, from ? &*from : nullptr, interrupt, Clock::now(), out_, err_);
     return status == 0 || status == 128 + SIGINT;
   }
