@@ -116,7 +116,8 @@ std::string default_cache_directory() {
     return std::string(value ? value : "");
   };
   if (std::string chosen = variable("DTL_CACHE"); !chosen.empty()) return chosen;
-  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) return base + "/dslc";
+  // A relative path is no valid value there (XDG Base Directory Specification): every working directory would have a cache.
+  if (const std::string base = variable("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/dslc";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/dslc";
   return {};
 }

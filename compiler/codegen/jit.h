@@ -45,7 +45,7 @@ class Jit {
   std::unique_ptr<Parts> parts_;
 };
 
-/// `$DTL_CACHE`, else `$XDG_CACHE_HOME/dslc`, else `~/.cache/dslc`; empty if none of these is set.
+/// `$DTL_CACHE`, else `$XDG_CACHE_HOME/dslc` if that is absolute, else `~/.cache/dslc`; empty if none of these is set.
 std::string default_cache_directory();
 
 }  // namespace dtl::codegen

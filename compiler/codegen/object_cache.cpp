@@ -1,9 +1,11 @@
 // Compiled kernels on disk: header (magic, length, hash), then the object file.
 #include "compiler/codegen/object_cache.h"
 
+#include <fcntl.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/Support/BLAKE3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -43,6 +45,18 @@ struct Close {
 };
 using File = std::unique_ptr<std::FILE, Close>;
 
+/// For reading; nothing if there is no such file, or what is there is none: a pipe would be waited for.
+File open_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return nullptr;
+  struct stat status;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    if (File file(::fdopen(descriptor, "rb")); file) return file;
+  }
+  ::close(descriptor);
+  return nullptr;
+}
+
 }  // namespace
 
 std::string cache_key(std::string_view kernel_text, const Host& host, int opt_level) {
@@ -53,7 +67,7 @@ std::string cache_key(std::string_view kernel_text, const Host& host, int opt_le
 
 std::optional<std::string> ObjectCache::find(const std::string& key) const {
   if (directory_.empty()) return std::nullopt;
-  const File file(std::fopen(path(key).c_str(), "rb"));
+  const File file = open_file(path(key));
   Header header;
   if (!file || std::fread(&header, sizeof header, 1, file.get()) != 1 || header.magic != kMagic) return std::nullopt;
   std::error_code error;

@@ -43,7 +43,7 @@ struct AttrSpec {
 
 struct Signature {
   std::string name;
-  std::vector<std::string> operands;  ///< names; a last one ending in `...` stands for any number
+  std::vector<std::string> operands;  ///< names; a last one ending in `...` stands for any number, in `?` for one or none
   std::vector<AttrSpec> attrs;
   int results = 1;  ///< −1: decided by infer
   std::string doc;  ///< one sentence

@@ -34,8 +34,9 @@ bool has_kind(const types::AttrValue& value, AttrKind kind) {
 
 std::string signature_mismatch(const Signature& signature, size_t operands, const types::Attrs& attrs) {
   const bool open = !signature.operands.empty() && signature.operands.back().ends_with("...");
-  const size_t least = signature.operands.size() - (open ? 1 : 0);
-  if (operands < least || (!open && operands > least)) {
+  const bool may_lack = !signature.operands.empty() && signature.operands.back().ends_with('?');
+  const size_t least = signature.operands.size() - (open || may_lack ? 1 : 0);
+  if (operands < least || (!open && operands > signature.operands.size())) {
     return fmt::format("`{}` takes {}{} operands, not {}", signature.name, open ? "at least " : "", least, operands);
   }
   for (const AttrSpec& spec : signature.attrs) {

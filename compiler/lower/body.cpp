@@ -46,6 +46,7 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
       case StatementKind::read_state:
       case StatementKind::read_updates:
       case StatementKind::read_seed:
+      case StatementKind::read_rows:
         bind(statement.results[0], surroundings.read(statement));
         break;
       case StatementKind::write_state:

@@ -25,7 +25,7 @@ const types::TensorType kCounter{DType::i64, {}};
 struct Touched {
   std::vector<bool> weights, states, optimizer_states;
   std::vector<std::pair<std::string, types::TensorType>> inputs;  ///< in order of first use
-  bool updates = false, minimizes = false, seed = false;
+  bool updates = false, minimizes = false, seed = false, rows = false;
   std::vector<size_t> sites;  ///< of `minimize`
 };
 
@@ -35,6 +35,7 @@ Touched touched_by(const sema::Program& program, const sema::Body& body, bool up
                   std::vector<bool>(program.states.size()),
                   std::vector<bool>(program.optimizer_states.size()),
                   {},
+                  false,
                   false,
                   false,
                   false,
@@ -62,6 +63,9 @@ Touched touched_by(const sema::Program& program, const sema::Body& body, bool up
           break;
         case StatementKind::read_seed:
           touched.seed = true;
+          break;
+        case StatementKind::read_rows:
+          touched.rows = true;
           break;
         case StatementKind::minimize:
           touched.minimizes = true;
@@ -106,7 +110,8 @@ class Step {
     optimizer_states_ = add_params(program_.optimizer_states, touched.optimizer_states, Role::optimizer);
     if (touched.updates) updates_ = builder_.param("updates", kCounter, Role::updates);
     if (touched.seed) seed_ = builder_.param("seed", kCounter, Role::seed);
-    if (batches_ != Batches::one) count_rows(prefix);
+    // An update of one batch begins with it; the batches of a split follow each other.
+    if (batches_ != Batches::one || (touched.rows && prefix == "eval")) count_rows(prefix);
     if (touched.minimizes && batches_ != Batches::adds) {
       const ValueId one = builder_.constant(1, DType::i64);
       next_updates_ = builder_.add("add", {*updates_, one}, {}, "updates");
@@ -174,13 +179,13 @@ class Step {
     }
   }
 
-  /// The examples of the batches that make one update, those of this one included.
+  /// The examples of the batches that make one update, or that were evaluated, those of this one included.
   void count_rows(const std::string& prefix) {
     const std::string path = prefix + "/rows";
     rows_before_ = builder_.param(path, kCounter, Role::metric, path);
     const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", DType::i64}}, "rows");
     rows_ = builder_.add("add", {*rows_before_, here}, {}, "rows");
-    builder_.result(batches_ == Batches::adds ? *rows_ : builder_.constant(0, DType::i64), Role::metric, path);
+    builder_.result(batches_ == Batches::closes ? builder_.constant(0, DType::i64) : *rows_, Role::metric, path);
   }
 
   /// A gradient of this batch joined with what waits of the batches before it, each weighted by its examples. The mean over all of
@@ -238,6 +243,8 @@ class Step {
         return *updates_;
       case StatementKind::read_seed:
         return *seed_;
+      case StatementKind::read_rows:
+        return rows_before_ ? *rows_before_ : builder_.constant(0, DType::i64);
       case StatementKind::op:
       case StatementKind::write_state:
       case StatementKind::minimize:

@@ -79,7 +79,7 @@ std::optional<InferError> refuse_signature(const graph::Signature& signature, si
     // The last name stands for one or more: no op makes sense over nothing.
     if (operands < named)
       return InferError{fmt::format("`{}` takes at least {} operand{}, not {}", signature.name, named, named == 1 ? "" : "s", operands)};
-  } else if (operands != named) {
+  } else if (operands != named && !(named > 0 && signature.operands.back().ends_with('?') && operands + 1 == named)) {
     return InferError{fmt::format("`{}` takes {} operand{}, not {}", signature.name, named, named == 1 ? "" : "s", operands)};
   }
   for (const graph::AttrSpec& spec : signature.attrs) {

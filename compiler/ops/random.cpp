@@ -1,4 +1,6 @@
 // Random numbers: Philox 4×32-10 on (seed, stream, step, global index), so that any member can make any part.
+#include <algorithm>
+
 #include "compiler/ops/array.h"
 #include "compiler/ops/body.h"
 #include "compiler/ops/elementwise.h"
@@ -13,11 +15,29 @@ using graph::AttrKind;
 /// A stream travels through kernels as a number, exact below 2^53.
 constexpr int64_t kStreams = int64_t{1} << 53;
 
+/// The dimension that counts as outermost in an element's index: the first run-time one, so that a batch's rows go on where those
+/// of the batch before ended; without one the first.
+size_t outermost(const Dims& dims) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d].is_constant()) return d;
+  }
+  return 0;
+}
+
+/// All dimensions, that one first.
+std::vector<size_t> order_of(const Dims& dims) {
+  std::vector<size_t> order;
+  for (size_t d = 0; d < dims.size(); ++d) order.push_back(d);
+  const auto first = order.begin() + static_cast<std::ptrdiff_t>(outermost(dims));
+  if (first < order.end()) std::rotate(order.begin(), first, first + 1);
+  return order;
+}
+
 Inferred uniform_infer(std::span<const TensorType> operands, const Attrs& attrs) {
   const TensorType scalar{DType::i64, {}};
-  for (int k = 0; k < 2; ++k) {
-    const TensorType& type = operands[static_cast<size_t>(k)];
-    if (type != scalar) return fail(k, "the {} of `uniform` is i64[], not {}", k == 0 ? "seed" : "step", type.str());
+  constexpr const char* kNames[] = {"seed", "step", "rows"};
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k] != scalar) return fail(static_cast<int>(k), "the {} of `uniform` is i64[], not {}", kNames[k], operands[k].str());
   }
   const DType dtype = attrs.get<DType>("dtype");
   if (!is_float(dtype)) return fail(-1, "`uniform` gives floats, not {}", name_of(dtype));
@@ -33,10 +53,17 @@ std::vector<Array> uniform_evaluate(const graph::EvaluateContext& context, const
   const auto seed = static_cast<uint64_t>(static_cast<int64_t>(operands[0].data[0]));
   const auto step = static_cast<uint64_t>(static_cast<int64_t>(operands[1].data[0]));
   const auto stream = static_cast<uint64_t>(attrs.get<int64_t>("stream"));
+  const Dims& dims = context.result_types[0].dims;
+  const std::vector<size_t> order = order_of(dims);
+  const int64_t before = operands.size() > 2 && !dims.empty() ? static_cast<int64_t>(operands[2].data[0]) * dims[order[0]].unit() : 0;
   size_t at = 0;
-  each_index(result.shape, [&](Shape index) {
-    for (size_t d = 0; d < index.size(); ++d) index[d] += context.result_offsets[0][d];
-    result.data[at++] = philox_uniform(seed, stream, step, static_cast<uint64_t>(flat(whole, index)), uniform_bits(result.dtype));
+  each_index(result.shape, [&](const Shape& index) {
+    int64_t place = before;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const size_t d = order[k];
+      place = (k == 0 ? place : place * whole[d]) + index[d] + context.result_offsets[0][d];
+    }
+    result.data[at++] = philox_uniform(seed, stream, step, static_cast<uint64_t>(place), uniform_bits(result.dtype));
   });
   return {std::move(result)};
 }
@@ -45,15 +72,18 @@ graph::Lowering uniform_lower(const graph::LowerContext& context) {
   using kernel::Scalar;
   Body body;
   const int32_t seed = body.load(0, DType::i64, {}), step = body.load(1, DType::i64, {});
-  const std::vector<Dim>& dims = context.results[0].dims;
+  const Dims& dims = context.results[0].dims;
   std::optional<int32_t> index;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (!index) {
-      index = body.global(d);
+  for (const size_t d : order_of(dims)) {
+    if (index) {
+      const int32_t outer = body.apply(Scalar::multiply, DType::i64, {*index, body.size(dims[d])});
+      index = body.apply(Scalar::add, DType::i64, {outer, body.global(d)});
       continue;
     }
-    const int32_t rows = body.apply(Scalar::multiply, DType::i64, {*index, body.size(dims[d])});
-    index = body.apply(Scalar::add, DType::i64, {rows, body.global(d)});
+    index = body.global(d);
+    if (context.operands.size() < 3) continue;
+    const int32_t before = body.apply(Scalar::multiply, DType::i64, {body.load(2, DType::i64, {}), body.size(Dim(dims[d].unit()))});
+    index = body.apply(Scalar::add, DType::i64, {*index, before});
   }
   if (!index) index = body.constant(0);
   const int32_t value = body.uniform(context.attrs.get<int64_t>("stream"), context.results[0].dtype, {seed, step, *index});
@@ -79,8 +109,13 @@ std::vector<graph::Sample> uniform_samples() {
   add({scalar, scalar}, {2, 3, 2}, (int64_t{5} << 32) + 1, DType::f64);
   add({scalar, scalar}, {}, 0, DType::f64);
   add({scalar, scalar}, {0, 2}, 0, DType::f64);
+  add({scalar, scalar, scalar}, {batch, 3}, 7, DType::f64);
+  add({scalar, scalar, scalar}, {4, batch * Dim(2), 3}, 7, DType::f32);
+  add({scalar, scalar, scalar}, {}, 7, DType::f32);
   add({{DType::f32, {}}, scalar}, {3}, 0, DType::f32, "the seed of `uniform` is i64[], not f32[]");
   add({scalar, {DType::i64, {2}}}, {3}, 0, DType::f32, "the step of `uniform` is i64[], not i64[2]");
+  add({scalar, scalar, {DType::i64, {1}}}, {batch}, 0, DType::f32, "the rows of `uniform` is i64[], not i64[1]");
+  add({scalar}, {3}, 0, DType::f32, "`uniform` takes 3 operands, not 1");
   add({scalar, scalar}, {3}, 0, DType::i64, "`uniform` gives floats, not i64");
   add({scalar, scalar}, {3}, -1, DType::f32, "stream -1 of `uniform` is outside 0 … 2^53");
   return result;
@@ -88,13 +123,16 @@ std::vector<graph::Sample> uniform_samples() {
 
 graph::OpRecord uniform() {
   return {
-      .signature = graph::Signature{"uniform",
-                                    {"seed", "step"},
-                                    {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}},
-                                    1,
-                                    "numbers in [0, 1) by seed, stream, step and global index, whoever makes them"},
-      .axes = axes_by(
-          [](const graph::AxesContext& context) { return axes_text({{}, {}}, {letters(context.attrs.get<Dims>("shape").size())}); }),
+      .signature =
+          graph::Signature{
+              "uniform",
+              {"seed", "step", "rows?"},
+              {{"shape", AttrKind::dims}, {"stream", AttrKind::integer}, {"dtype", AttrKind::dtype}},
+              1,
+              "numbers in [0, 1) by seed, stream, step and global index, whoever makes them; of a batch that follows `rows` others"},
+      .axes = axes_by([](const graph::AxesContext& context) {
+        return axes_text(std::vector<LetterGroup>(context.operands.size()), {letters(context.attrs.get<Dims>("shape").size())});
+      }),
       .infer = graph::Infer(uniform_infer),
       .evaluate = graph::Evaluate{uniform_evaluate, {}},
       .gradient = graph::Gradient(graph::Zero{}),

@@ -55,6 +55,15 @@ Tensor Emitter::read_updates(Range range) {
   return {*context_->updates, false, context_->body};
 }
 
+Tensor Emitter::read_rows(Range range) {
+  if (!context_->rows) {
+    const Tensor result = value("rows", {DType::i64, {}}, range);
+    statement(StatementKind::read_rows, range).results = {result.id};
+    context_->rows = result.id;
+  }
+  return {*context_->rows, false, context_->body};
+}
+
 void Emitter::name(Tensor tensor, const std::string& name) {
   if (!tensor.ok() || tensor.body != context_->body) return;
   char& named = context_->named[static_cast<size_t>(tensor.id)];
@@ -83,8 +92,8 @@ Tensor Emitter::use(Tensor tensor, Range range, std::string_view user) {
     return {};
   }
   const bool is_local = local(tensor);
-  // Seed and count are the same on every replica, inside a region too.
-  if (tensor.id == context_->seed || tensor.id == context_->updates) return tensor;
+  // Seed and counts are the same on every replica, inside a region too.
+  if (tensor.id == context_->seed || tensor.id == context_->updates || tensor.id == context_->rows) return tensor;
   if (context_->region_start) {
     if (!is_local && tensor.id < *context_->region_start) return share(tensor, range);
   } else if (is_local) {

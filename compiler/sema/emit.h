@@ -26,7 +26,7 @@ struct BodyContext {
   bool optimizer = false;               ///< an optimizer's rule: the count of updates is a value that stands for it
   std::string stream_path;              ///< of an initial value: what its random stream is keyed by
   std::optional<int32_t> region_start;  ///< inside per_replica: values below are global
-  std::optional<int32_t> seed, updates;
+  std::optional<int32_t> seed, updates, rows;
   std::unordered_map<int32_t, int32_t> shares;  ///< global value → each replica's share of it
   std::map<std::string, int> random_uses;       ///< by instance path
   std::map<std::string, Tensor> derived;        ///< inputs made of texts, by name
@@ -57,6 +57,7 @@ class Emitter {
   Statement& statement(StatementKind kind, source::Range range);
   Tensor read_seed(source::Range range);
   Tensor read_updates(source::Range range);
+  Tensor read_rows(source::Range range);
   void name(Tensor tensor, const std::string& name);
 
   // ---- types

@@ -323,8 +323,11 @@ Tensor Emitter::uniform(const Dims& dims, DType dtype, const std::string& instan
   const int use = context_->random_uses[path]++;
   const int64_t stream = stream_of(use == 0 ? path : fmt::format("{}#{}", path, use));
   const bool lead = context_->per_example;
-  const Tensor operands[] = {read_seed(range), read_updates(range)};
-  return emit("uniform", operands, {{"shape", physical(dims, lead)}, {"stream", stream}, {"dtype", dtype}}, range, lead, "random_uniform");
+  const Dims shape = physical(dims, lead);
+  const bool of_rows = std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  std::vector<Tensor> operands = {read_seed(range), read_updates(range)};
+  if (of_rows) operands.push_back(read_rows(range));
+  return emit("uniform", operands, {{"shape", shape}, {"stream", stream}, {"dtype", dtype}}, range, lead, "random_uniform");
 }
 
 Tensor Emitter::reduce_varying(ReduceOp op, Tensor x, Range range) {

@@ -112,6 +112,9 @@ class BodyPrinter {
       case StatementKind::read_seed:
         line(result(statement) + " = seed");
         return;
+      case StatementKind::read_rows:
+        line(result(statement) + " = rows");
+        return;
       case StatementKind::minimize:
         line(fmt::format("minimize {} at site {}", name(statement.operands[0]), statement.index));
         return;

@@ -35,6 +35,7 @@ enum class StatementKind : uint8_t {
   write_state,   ///< state `index` <- operands[0]
   read_updates,  ///< results[0] = i64[] count of updates made so far
   read_seed,     ///< results[0] = i64[]
+  read_rows,     ///< results[0] = i64[] rows before this batch: of the update while training, else of the split
   minimize,      ///< loss operands[0], site `index`
   report,        ///< operands[0] is reported as `path`
   enter,         ///< a layer instance or per-replica region `path` opens (printing, node scopes)

@@ -31,7 +31,8 @@ constexpr int64_t kLikelyFactor = 200;
 /// An open file that closes itself.
 class Opened {
  public:
-  explicit Opened(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  // Without waiting: a pipe that nobody writes to is opened and refused.
+  explicit Opened(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
     struct stat status{};
     if (file_ < 0) cannot_read(path, errno);
     if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -3,15 +3,27 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <ostream>
+
+#include "runtime/plan/fault.h"
 
 namespace dtl::report {
+
+void write(std::ostream& out, const std::string& text) {
+  errno = 0;
+  out << text << std::flush;
+  if (!out) throw Fault(6004, {std::strerror(errno ? errno : EIO)});
+}
 
 std::string value_text(double value) {
   if (std::isnan(value)) return "nan";  // without the sign that some operations leave on it
   const double size = std::abs(value);
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (value == 0) return "0";
+  // Counts are told to the last digit; above 2^53 a double no longer knows it.
+  if (size <= 0x1p53 && std::floor(size) == size) return fmt::format("{}", static_cast<int64_t>(value));
   if (size < 1e-3 || size >= 1e6) return fmt::format("{:.3e}", value);
   return fmt::format("{:.{}f}", value, size < 10 ? 4 : size < 1000 ? 2 : 0);
 }

@@ -1,6 +1,7 @@
-// Numbers for people.
+// Numbers for people, and lines that are surely written.
 #pragma once
 
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -8,7 +9,9 @@
 
 namespace dtl::report {
 
-/// `0.4312`, `12.50`, `3.210e-05`, `nan`
+/// Writes and flushes. A fault (6004) if the output cannot be written.
+void write(std::ostream& out, const std::string& text);
+/// `0.4312`, `12.50`, `3.210e-05`, `nan`; whole numbers to the last digit: `16777217`, `1`
 std::string value_text(double value);
 /// `loss 0.4312, accuracy 0.8921`
 std::string values_text(std::span<const Value> values);

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "runtime/report/format.h"
 #include "runtime/report/progress.h"
 
 namespace dtl::report {
@@ -76,7 +77,7 @@ class Json final : public Progress {
             {"reports", object_of(values)}};
   }
 
-  void write(const Object& object) { out_ << object.dump() << std::endl; }
+  void write(const Object& object) { report::write(out_, object.dump() + "\n"); }
 
   std::ostream& out_;
   double next_ = 1;

@@ -36,14 +36,16 @@ std::string step_text(const Position& position) {
 }
 
 /// The last values of each split on a line.
-void write_values(std::ostream& out, std::span<const Value> values) {
+std::string lines_of(std::span<const Value> values) {
+  std::string lines;
   for (size_t i = 0; i < values.size();) {
     const std::string split = values[i].first.substr(0, values[i].first.find('/') + 1);
     std::vector<Value> of_split;
     for (; i < values.size() && values[i].first.starts_with(split); ++i)
       of_split.emplace_back(values[i].first.substr(split.size()), values[i].second);
-    out << fmt::format("{}: {}\n", split.substr(0, split.size() - 1), values_text(of_split));
+    lines += fmt::format("{}: {}\n", split.substr(0, split.size() - 1), values_text(of_split));
   }
+  return lines;
 }
 
 class Plain : public Progress {
@@ -72,7 +74,7 @@ class Plain : public Progress {
   }
 
  protected:
-  virtual void line(const std::string& text) { out_ << text << std::endl; }
+  virtual void line(const std::string& text) { write(out_, text + "\n"); }
 
   std::ostream& out_;
   double next_ = 5;
@@ -96,13 +98,13 @@ class Live final : public Plain {
     for (const auto& [name, value] : values) add(name + " " + value_text(value));
     add(rate_text(position.examples_per_second) + " ex/s");
     add(duration_text(position.seconds_left) + " left");
-    out_ << "\r" << text << "\x1b[K" << std::flush;
+    write(out_, "\r" + text + "\x1b[K");
     drawn_ = true;
   }
 
  private:
   void line(const std::string& text) override {
-    if (drawn_) out_ << "\r\x1b[K";
+    if (drawn_) write(out_, "\r\x1b[K");
     drawn_ = false;
     Plain::line(text);
   }
@@ -122,10 +124,7 @@ class Quiet final : public Progress {
   void evaluation(const std::string&, const Position&, std::span<const Value>) override {}
   void saved(const Saved&) override {}
   void message(const std::string&) override {}
-  void end(const End& end) override {
-    write_values(out_, end.values);
-    out_.flush();
-  }
+  void end(const End& end) override { write(out_, lines_of(end.values)); }
 
  private:
   std::ostream& out_;

@@ -56,6 +56,7 @@ struct End {
   std::vector<Value> values;       ///< the last of each, by path: `train/loss`, `test/accuracy`
 };
 
+/// Output that cannot be written (a full disk, a reader that went away) is a fault at the first line, not after hours.
 class Progress {
  public:
   virtual ~Progress() = default;

@@ -117,6 +117,73 @@ TEST_CASE("P6: batches joined train as one batch of their rows, whatever replica
   }
 }
 
+/// Random numbers for each row: of the data's augmentation, of a layer, of a model, of a metric, with the batch in the middle.
+std::string random_program(const std::string& settings) {
+  return R"(
+dataset Points {
+  train = synthetic(1_000, seed = 1, fields = { x = normal([6]), label = integers(0, 3, []) })
+  batch = 96
+  augment (x) { x = x + random_uniform([6]) }
+}
+model Net (x: f32[batch, 6]) -> f32[batch, 3] {
+  let pairs = reshape(x, [2 * batch, 3])
+  let h = reshape(pairs + random_normal(shape(pairs)), shape(x)) |> dense(16, activation = tanh) |> dropout(0.3)
+  let rows = transpose(h, [1, 0])
+  transpose(rows * random_uniform(shape(rows)), [1, 0]) |> dense(3)
+}
+train {
+  model     = Net
+  data      = Points
+  loss      = mean(sparse_cross_entropy(prediction, label))
+  metrics   = { noise = mean(random_uniform(shape(prediction)) * prediction) }
+  optimizer = adam(1e-2)
+  precision = f64
+  epochs    = 1
+  )" + settings +
+         "\n}\n";
+}
+
+TEST_CASE("P6: random numbers of a row are the same however an update is cut into batches, to 1e-9 after 50 steps") {
+  const Trained whole = trained(random_program(""), false, 1, 50);
+  for (const int replicas : {1, 2}) {
+    CAPTURE(replicas);
+    const Trained cut = trained(random_program("gradients = { accumulate = 3 }" + strategy(replicas)), true, replicas, 50);
+    check_near(whole.weights, cut.weights);
+    check_near(whole.reports, cut.reports);
+  }
+}
+
+TEST_CASE("random numbers of a row are the same however a split is evaluated") {
+  const auto noise = [](const std::vector<int64_t>& sizes, int replicas) {
+    test::PlanRunner runner(passed(lowered(random_program(strategy(replicas))), ""), 1);
+    runner.start(7);
+    const Fields all = batch(runner.plan(), 0, 90);
+    int64_t begin = 0;
+    for (const int64_t size : sizes) {
+      runner.run("eval_step", rows_of(all, begin, begin + size));
+      begin += size;
+    }
+    runner.run("eval_report", {});
+    return runner.state(plan::StateRole::report, "eval/noise").data[0];
+  };
+  const double whole = noise({90}, 1);
+  CHECK(std::abs(noise({40, 40, 10}, 1) - whole) < 1e-12);
+  CHECK(std::abs(noise({40, 40, 10}, 2) - whole) < 1e-12);
+  CHECK(std::abs(noise({40, 50}, 1) - whole) < 1e-12);
+}
+
+TEST_CASE("schedules count updates, however many batches make one") {
+  for (const std::string rate : {"one_cycle(0.5, steps = 50)", "warmup(cosine_decay(0.2, steps = 40), updates = 10)",
+                                 "piecewise(bounds = [updates_per_epoch, 2 * updates_per_epoch], rates = [0.3, 0.2, 0.1])"}) {
+    CAPTURE(rate);
+    std::string text = program(""), joined = program("gradients = { accumulate = 3 }" + strategy(2));
+    for (std::string* each : {&text, &joined}) each->replace(each->find("adam(1e-2)"), 10, "sgd(" + rate + ")");
+    // 1000 examples: 11 batches of 96, or as many of 32 three at a time.
+    joined.replace(joined.find("batch = 96"), 10, "batch = 32");
+    check_near(trained(text, false, 1, 50).weights, trained(joined, true, 1, 50).weights);
+  }
+}
+
 TEST_CASE("P5: clipping by the norm is exact under replicas and does what its closed form says") {
   // sgd's step is rate · gradient, whose norm is the limit, as every gradient here is longer.
   for (const int replicas : {1, 3}) {

@@ -48,6 +48,25 @@ train {
   epochs    = 1
 )";
 
+/// Weights of examples that fall unevenly on replicas: those of the first rows of a batch count most, many do not count.
+const std::string kWeighted = R"(
+dataset Points {
+  train = synthetic(1_000, seed = 1, fields = { x = normal([6]), label = integers(0, 3, []) })
+  batch = 24
+}
+model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(16, activation = tanh) |> dense(3) }
+train {
+  data      = Points
+  epochs    = 1
+  step (x, label) {
+    let row = iota(shape(label), axis = 0)
+    let weights = select(row % 4 == 3, 0, 100 / cast(1 + row * row, dtype_of(x)))
+    let per_example = sparse_cross_entropy(Net(x), label)
+    minimize(weighted_mean(per_example, weights), over = Net, using = adam(1e-2))
+    report(loss = weighted_mean(per_example, weights), counted = weighted_mean(per_example, row % 4 == 3))
+  }
+)";
+
 /// A step written by hand, with each replica's own view.
 const std::string kOwnStep = kData + R"(
 model Net (x: f32[batch, 6]) -> f32[batch, 3] { x |> dense(8, activation = tanh) |> dense(3) }
@@ -153,6 +172,10 @@ TEST_CASE("in f64 every number of replicas trains as one device, to 1e-9 after 5
   check_equivalence(kClassifier, "f64", 50, 1e-9);
   check_equivalence(kOwnStep, "f64", 50, 1e-9);
   check_equivalence(kLibrary, "f64", 50, 1e-9);
+}
+
+TEST_CASE("P3: weighted examples count alike on any number of replicas, in short batches too, to 1e-9 after 50 steps") {
+  check_equivalence(kWeighted, "f64", 50, 1e-9);
 }
 
 TEST_CASE("in f32 every number of replicas trains as one device, to 4e-5 after 20 steps") {

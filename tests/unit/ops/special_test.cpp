@@ -165,6 +165,22 @@ TEST_CASE("uniform numbers are those of philox, for any part") {
   for (uint64_t i = 0; i < 21; ++i) CHECK(whole.data[i] == philox_uniform(123, 5, 9, i));
 }
 
+TEST_CASE("uniform numbers of a batch go on where those of the rows before it ended") {
+  const auto batch_of = [](int64_t rows, double before) {
+    const TensorType scalar{DType::i64, {}};
+    Sample sample{{scalar, scalar, scalar},
+                  {{"shape", types::Dims{2, Dim::symbol("batch") * Dim(2)}}, {"stream", int64_t{5}}, {"dtype", DType::f32}},
+                  {},
+                  {{"batch", rows}}};
+    return evaluate(op("uniform"), sample, {array(DType::i64, {}, {123}), array(DType::i64, {}, {9}), array(DType::i64, {}, {before})})[0];
+  };
+  const Array whole = batch_of(5, 0), first = batch_of(2, 0), second = batch_of(3, 2);
+  for (size_t line = 0; line < 2; ++line) {
+    for (size_t i = 0; i < 4; ++i) CHECK(first.data[line * 4 + i] == whole.data[line * 10 + i]);
+    for (size_t i = 0; i < 6; ++i) CHECK(second.data[line * 6 + i] == whole.data[line * 10 + 4 + i]);
+  }
+}
+
 TEST_CASE("members know their own share of a batch") {
   const Sizes dims = {{"batch", 5}};
   const Dim batch = Dim::symbol("batch"), share = Dim::symbol(types::share_of("batch"));

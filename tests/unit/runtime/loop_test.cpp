@@ -217,6 +217,68 @@ TEST_CASE("loop: steps may be what is limited") {
                                                     "validation 2.1/1 loss 3", "end"});
 }
 
+TEST_CASE("loop: splits are evaluated every so many steps or epochs, and at the end once") {
+  const plan::Executable plan = executable(4);
+  const auto evaluations = [&](int64_t epochs, int64_t every_steps, int64_t every_epochs) {
+    Executor executor(plan, {});
+    Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+    job.splits.push_back({"validation", std::make_shared<Numbers>(1, 3.f)});
+    job.splits.push_back({"test", std::make_shared<Numbers>(1, 4.f)});
+    job.epochs = epochs;
+    job.evaluate_steps = every_steps;
+    job.evaluate_epochs = every_epochs;
+    Recorder progress;
+    train(executor, job, progress);
+    std::string text;
+    for (const std::string& event : progress.events) {
+      if (event.starts_with("epoch")) text += "| ";
+      if (event.starts_with("validation ")) text += event.substr(11, 3) + " ";
+      if (event.starts_with("test")) text += "test";
+    }
+    return text;
+  };
+  // A step within an epoch is evaluated before the epoch's own report, its last one after it.
+  CHECK(evaluations(2, 2, 0) == "1.2 | 2.1 | 2.3 test");
+  CHECK(evaluations(2, 3, 0) == "| 1.3 | 2.3 test");
+  CHECK(evaluations(2, 100, 0) == "| | 2.3 test");
+  CHECK(evaluations(3, 0, 1) == "| 1.3 | 2.3 | 3.3 test");
+  CHECK(evaluations(3, 0, 2) == "| | 2.3 | 3.3 test");
+  CHECK(evaluations(4, 0, 2) == "| | 2.3 | | 4.3 test");
+}
+
+TEST_CASE("loop: a watched split that is no better ends training, within an epoch too") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.splits.push_back({"validation", std::make_shared<Numbers>(1, 3.f)});
+  job.splits.push_back({"test", std::make_shared<Numbers>(1, 4.f)});
+  job.epochs = 9;
+  job.evaluate_steps = 1;
+  job.stop_early = StopRule{.split = "validation", .report = "loss", .patience = 1, .restore_best = true};
+  Recorder progress;
+  const Outcome outcome = train(executor, job, progress);
+  CHECK(outcome.stopped_early);
+  CHECK(outcome.steps == 2);
+  CHECK(outcome.epochs == 0);
+  CHECK(progress.events == std::vector<std::string>{"validation 1.1/3 loss 3", "validation 1.2/3 loss 3", "epoch 1.2/3 loss 3.5",
+                                                    "stopped early: validation/loss no better for 1 look: best 3 after step 1",
+                                                    "weights are those of the best look", "validation 1.2/3 loss 3",
+                                                    "test 1.2/3 loss 4", "end"});
+}
+
+TEST_CASE("loop: what training itself reports can be watched, after each epoch") {
+  const plan::Executable plan = executable(4);
+  Executor executor(plan, {});
+  Job job = job_of(std::make_shared<Numbers>(10, 0.f));
+  job.epochs = 9;
+  job.stop_early = StopRule{.split = "train", .report = "loss", .patience = 2};
+  Recorder progress;
+  const Outcome outcome = train(executor, job, progress);
+  CHECK(outcome.stopped_early);
+  CHECK(outcome.epochs == 3);
+  CHECK(outcome.steps == 9);
+}
+
 TEST_CASE("loop: fields are found by name, or by position where they have none") {
   for (const bool named : {false, true}) {
     const plan::Executable plan = executable(4);

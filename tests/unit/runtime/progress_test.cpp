@@ -139,6 +139,11 @@ TEST_CASE("progress: numbers for people") {
   CHECK(value_text(-12.5) == "-12.50");
   CHECK(value_text(0.00012345) == "1.234e-04");
   CHECK(value_text(123456) == "123456");
+  CHECK(value_text(16777217) == "16777217");
+  CHECK(value_text(-3) == "-3");
+  CHECK(value_text(0x1p53) == "9007199254740992");
+  CHECK(value_text(0x1p53 * 2) == "1.801e+16");
+  CHECK(value_text(1234567.5) == "1.235e+06");
   CHECK(value_text(std::nan("")) == "nan");
   CHECK(rate_text(0.52) == "0.5");
   CHECK(rate_text(812) == "812");
