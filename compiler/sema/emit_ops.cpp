@@ -323,11 +323,21 @@ Tensor Emitter::uniform(const Dims& dims, DType dtype, const std::string& instan
   const int use = context_->random_uses[path]++;
   const int64_t stream = stream_of(use == 0 ? path : fmt::format("{}#{}", path, use));
   const bool lead = context_->per_example;
-  const Dims shape = physical(dims, lead);
-  const bool of_rows = std::any_of(shape.begin(), shape.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  types::Attrs attrs{{"shape", physical(dims, lead)}, {"stream", stream}, {"dtype", dtype}};
   std::vector<Tensor> operands = {read_seed(range), read_updates(range)};
-  if (of_rows) operands.push_back(read_rows(range));
-  return emit("uniform", operands, {{"shape", shape}, {"stream", stream}, {"dtype", dtype}}, range, lead, "random_uniform");
+  // Numbers with a row for each example are the row's own, whichever batch it comes in.
+  const Dims& shape = attrs.get<Dims>("shape");
+  const auto axis = std::find_if(shape.begin(), shape.end(), [](const Dim& dim) { return !dim.is_constant(); });
+  if (axis != shape.end()) {
+    Tensor rows = read_rows(range);
+    if (const int64_t unit = axis->unit(); unit != 1) {
+      const Tensor factors[] = {rows, constant(static_cast<double>(unit), DType::i64, {}, range)};
+      rows = emit("multiply", factors, {}, range, false);
+    }
+    operands.push_back(rows);
+    attrs.set("axis", static_cast<int64_t>(axis - shape.begin()));
+  }
+  return emit("uniform", operands, std::move(attrs), range, lead, "random_uniform");
 }
 
 Tensor Emitter::reduce_varying(ReduceOp op, Tensor x, Range range) {

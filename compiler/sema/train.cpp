@@ -3,6 +3,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/joined_batches.h"
 #include "compiler/sema/loss_path.h"
 #include "compiler/sema/nested_reduction.h"
 #include "compiler/sema/prediction.h"
@@ -224,6 +225,7 @@ class TrainReader {
     emitter_.enter(outer);
     evaluator_.step = nullptr;
     warn_untrained_weights(frame);
+    warn_of_joined_batches(reporter_, program_, emitter_.ops(), context.ranges);
     if (step_ && program_.minimize_sites.empty() && !reporter_.has_errors()) {
       reporter_.report(step_->names[0].range, diag::nothing_to_minimize).help("call `minimize(loss, over = …, using = …)` in the step");
     }

@@ -240,6 +240,17 @@ TEST_CASE("plans agree with the interpreter of their graphs") {
   }
 }
 
+TEST_CASE("P13: kernels are compiled once for all replicas: eight take as many as two") {
+  const auto kernels = [](int replicas) { return test::PlanRunner(replicated(kClassifier, mirrored(replicas)), 1).plan().kernels.size(); };
+  CHECK(kernels(8) == kernels(2));
+}
+
+TEST_CASE("P14: one program is one plan, by which processes can know each other; another is another") {
+  const auto hash = [](const std::string& program) { return plan::hash(test::PlanRunner(replicated(program, mirrored(2)), 1).plan()); };
+  CHECK(hash(kClassifier) == hash(kClassifier));
+  CHECK(hash(kClassifier) != hash(kOwnStep));
+}
+
 TEST_CASE("a check by hand equals the loss") {
   const graph::Graph graph = replicated(kOwnStep, mirrored(3));
   test::PlanRunner runner(graph, 1);

@@ -1,4 +1,5 @@
 // dslc train when the world is at fault: broken data files, Ctrl-C.
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "compiler/codegen/jit.h"
 #include "compiler/driver/options.h"
 
 namespace dtl::driver {
@@ -49,6 +51,7 @@ train {
   ~Job() { fs::remove_all(folder_); }
 
   void write(const std::string& name, const std::string& bytes) const { std::ofstream(folder_ / name, std::ios::binary) << bytes; }
+  const fs::path& folder() const { return folder_; }
   void remove(const std::string& name) const { fs::remove(folder_ / name); }
   std::vector<std::string> command(std::vector<std::string> more = {}) const {
     std::vector<std::string> words = {"train",   (folder_ / "job.dtl").string(), "--threads", "2", "--run", "none",
@@ -130,6 +133,69 @@ TEST_CASE("output that cannot be written is status 2") {
     CHECK(run(words, full, err) == 2);
     CHECK(err.str() == "error[DTL6004]: cannot write the output: No space left on device\n");
   }
+}
+
+TEST_CASE("train: output that cannot be written ends a run at once, not at its end") {
+  const Job job;
+  for (const std::string format : {"", "--json"}) {
+    std::ofstream full("/dev/full");
+    std::ostringstream err;
+    std::vector<std::string> more = {"--set", "epochs=1000000000"};
+    if (!format.empty()) more.push_back(format);
+    CHECK(run(job.command(more), full, err) == 2);
+    CHECK(err.str().find("DTL6004") != std::string::npos);
+  }
+}
+
+TEST_CASE("train: what is in the way of the cache is passed by") {
+  const Job job;
+  const auto good = run_command(job.command({"--quiet"}));
+  REQUIRE(good.status == 0);
+  std::vector<fs::path> kernels;
+  for (const auto& entry : fs::directory_iterator(job.folder() / "cache")) {
+    if (entry.path().extension() == ".kernel") kernels.push_back(entry.path());
+  }
+  REQUIRE_FALSE(kernels.empty());
+  const auto replaced = [&](const std::function<void(const fs::path&)>& put) {
+    for (const fs::path& kernel : kernels) {
+      fs::remove_all(kernel);
+      put(kernel);
+    }
+    const Ran ran = run_command(job.command({"--quiet"}));
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    CHECK(ran.out == good.out);
+  };
+  replaced([](const fs::path& path) { REQUIRE(mkfifo(path.c_str(), 0600) == 0); });  // a pipe that nobody writes to
+  replaced([](const fs::path& path) { fs::create_directory(path); });
+  replaced([](const fs::path& path) { std::ofstream(path) << "no kernel"; });
+  replaced([](const fs::path& path) { fs::create_symlink(path, path); });
+  replaced([](const fs::path& path) { fs::create_symlink("/dev/zero", path); });
+}
+
+TEST_CASE("train: a pipe in place of data is refused, not waited for") {
+  const Job job;
+  job.remove("labels.idx");
+  REQUIRE(mkfifo((job.folder() / "labels.idx").c_str(), 0600) == 0);
+  const Ran ran = run_command(job.command());
+  CHECK(ran.status == 2);
+  CHECK(ran.err.find("not a regular file") != std::string::npos);
+}
+
+TEST_CASE("cache: a relative XDG_CACHE_HOME is no place, as its specification says") {
+  const char* const names[] = {"DTL_CACHE", "XDG_CACHE_HOME", "HOME"};
+  std::map<std::string, std::optional<std::string>> before;
+  for (const char* name : names) before[name] = std::getenv(name) ? std::optional<std::string>(std::getenv(name)) : std::nullopt;
+  unsetenv("DTL_CACHE");
+  setenv("HOME", "/home/somebody", 1);
+  setenv("XDG_CACHE_HOME", "caches", 1);
+  CHECK(codegen::default_cache_directory() == "/home/somebody/.cache/dslc");
+  setenv("XDG_CACHE_HOME", "/caches", 1);
+  CHECK(codegen::default_cache_directory() == "/caches/dslc");
+  unsetenv("HOME");
+  setenv("XDG_CACHE_HOME", "", 1);
+  CHECK(codegen::default_cache_directory().empty());
+  for (const auto& [name, value] : before) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
 }
 
 TEST_CASE("train: a program that is not there is status 2") {

@@ -168,13 +168,14 @@ TEST_CASE("uniform numbers are those of philox, for any part") {
 TEST_CASE("uniform numbers of a batch go on where those of the rows before it ended") {
   const auto batch_of = [](int64_t rows, double before) {
     const TensorType scalar{DType::i64, {}};
-    Sample sample{{scalar, scalar, scalar},
-                  {{"shape", types::Dims{2, Dim::symbol("batch") * Dim(2)}}, {"stream", int64_t{5}}, {"dtype", DType::f32}},
-                  {},
-                  {{"batch", rows}}};
+    Sample sample{
+        {scalar, scalar, scalar},
+        {{"shape", types::Dims{2, Dim::symbol("batch") * Dim(2)}}, {"stream", int64_t{5}}, {"dtype", DType::f32}, {"axis", int64_t{1}}},
+        {},
+        {{"batch", rows}}};
     return evaluate(op("uniform"), sample, {array(DType::i64, {}, {123}), array(DType::i64, {}, {9}), array(DType::i64, {}, {before})})[0];
   };
-  const Array whole = batch_of(5, 0), first = batch_of(2, 0), second = batch_of(3, 2);
+  const Array whole = batch_of(5, 0), first = batch_of(2, 0), second = batch_of(3, 4);
   for (size_t line = 0; line < 2; ++line) {
     for (size_t i = 0; i < 4; ++i) CHECK(first.data[line * 4 + i] == whole.data[line * 10 + i]);
     for (size_t i = 0; i < 6; ++i) CHECK(second.data[line * 6 + i] == whole.data[line * 10 + 4 + i]);

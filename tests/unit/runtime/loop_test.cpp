@@ -262,8 +262,8 @@ TEST_CASE("loop: a watched split that is no better ends training, within an epoc
   CHECK(outcome.epochs == 0);
   CHECK(progress.events == std::vector<std::string>{"validation 1.1/3 loss 3", "validation 1.2/3 loss 3", "epoch 1.2/3 loss 3.5",
                                                     "stopped early: validation/loss no better for 1 look: best 3 after step 1",
-                                                    "weights are those of the best look", "validation 1.2/3 loss 3",
-                                                    "test 1.2/3 loss 4", "end"});
+                                                    "weights are those of the best look", "validation 1.2/3 loss 3", "test 1.2/3 loss 4",
+                                                    "end"});
 }
 
 TEST_CASE("loop: what training itself reports can be watched, after each epoch") {
