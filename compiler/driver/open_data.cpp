@@ -136,10 +136,18 @@ std::string cache_directory(const Options& options) {
   return options.cache.empty() ? codegen::default_cache_directory() : options.cache;
 }
 
-DataStore::DataStore(const Options& options, data::Decoding decoding) : options_(&options), files_(decoding) {
-  if (const std::string folder = cache_directory(options); !folder.empty())
-    cache_ = data::Cache((std::filesystem::path(folder) / "data").string());
+namespace {
+
+/// Of decoded data, inside the folder of kernels.
+std::string data_directory(const Options& options) {
+  const std::string folder = cache_directory(options);
+  return folder.empty() ? folder : (std::filesystem::path(folder) / "data").string();
 }
+
+}  // namespace
+
+DataStore::DataStore(const Options& options, data::Decoding decoding)
+    : options_(&options), cache_(data_directory(options)), files_(decoding, {.folder = cache_.folder()}) {}
 
 std::string DataStore::path_of(const std::string& file) const {
   data::Places places{options_->data, std::filesystem::path(options_->file).parent_path(), {}};

@@ -459,7 +459,22 @@ Value Evaluator::run_declared(const Decl& decl, Activation& activation, Range ra
   }
   if (result.ok() && decl.type && !check_result(result, decl, activation.types, range)) result = {};
   activation_ = outer;
+  if (!result.ok() && decl.kind == DeclKind::model && decl.type) return promised(*decl.type, activation.types, range);
   return result;
+}
+
+Value Evaluator::promised(const syntax::TypeExpr& type, CallTypes& types, Range range) {
+  const auto dtype = dtype_named(type.name);
+  if (type.kind != syntax::TypeKind::named || !type.has_dims || !dtype) return {};
+  std::vector<types::Dim> dims;
+  for (const syntax::DimExpr& dim : type.dims) {
+    bool fresh = false;
+    const auto known = dim.ellipsis ? std::nullopt : declared_dim(*dim.value, types, &fresh);
+    if (!known) return {};
+    dims.push_back(*known);
+  }
+  stands_in = true;
+  return Value::of_tensor(emitter_.constant(0, *dtype, std::move(dims), range)).at(range);
 }
 
 bool Evaluator::check_result(Value& result, const Decl& decl, CallTypes& types, Range range) {

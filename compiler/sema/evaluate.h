@@ -134,6 +134,7 @@ class Evaluator {
   /// Where results of layers and models go, with the paths of their instances, while it is set.
   std::vector<std::pair<std::string, Value>>* layer_results = nullptr;
   std::optional<std::string> predict;  ///< Options::predict, for the train block that is chosen
+  bool stands_in = false;  ///< a model at fault gave what it promises, so that its callers go on: no weights are behind that
   /// What a value is, a tensor with its type.
   std::string shown(const Value& value) const;
   bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }
@@ -173,6 +174,8 @@ class Evaluator {
   bool bind_parameters(const std::vector<syntax::Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types, bool hyper,
                        const syntax::Decl& decl, source::Range range, bool* pending);
   Value run_declared(const syntax::Decl& decl, Activation& activation, source::Range range);
+  /// Zeros of a model's declared type, where its body is at fault: mistakes of its callers are told in the same run.
+  Value promised(const syntax::TypeExpr& type, CallTypes& types, source::Range range);
   bool check_result(Value& result, const syntax::Decl& decl, CallTypes& types, source::Range range);
   std::optional<types::Dim> declared_dim(const syntax::Expr& expr, CallTypes& types, bool* fresh);
   bool solve(const syntax::Expr& expr, const types::Dim& dim, CallTypes& types, const std::string& from);

@@ -408,6 +408,7 @@ class TrainReader {
       return;
     }
     for (const int32_t weight : weights) evaluator.instantiate_optimizer(optimizer, weight, site, range);
+    if (evaluator.stands_in) return;  // what a model promises has no weights
     if (site.updates.empty()) {
       evaluator.reporter()
           .report(range, diag::no_weights, who)

@@ -45,8 +45,8 @@ std::optional<Element> element_of(int code) {
 
 /// Elements are big-endian in the file; this is for the little-endian machines that dslc runs on.
 template <class Word>
-void swap_bytes(std::vector<std::byte>& data) {
-  for (size_t at = 0; at + sizeof(Word) <= data.size(); at += sizeof(Word)) {
+void swap_bytes(std::byte* data, int64_t bytes) {
+  for (size_t at = 0; at + sizeof(Word) <= static_cast<size_t>(bytes); at += sizeof(Word)) {
     Word word;
     std::memcpy(&word, &data[at], sizeof word);
     word =
@@ -99,7 +99,7 @@ struct IdxFile::Reader {
   int64_t size = 0;  ///< of the file as it lies on the disk
 };
 
-IdxFile::IdxFile(std::string path, Decoding decoding) : path_(std::move(path)) {
+IdxFile::IdxFile(std::string path, Decoding decoding, IdxPlaces places) : path_(std::move(path)), places_(std::move(places)) {
   auto reader = std::make_shared<Reader>(path_);
   std::array<unsigned char, 4> magic{};
   const int64_t got = reader->read(magic.data(), 4);
@@ -136,14 +136,16 @@ IdxFile::~IdxFile() {
 }
 
 void IdxFile::decode(Reader& reader) {
+  const bool large = bytes_ > places_.in_memory;
+  if (large && reader.plain() && size_of(field_.dtype) == 1) return map(reader);
   // Grows with what is really there; a gzip file of images seldom holds more than a few times its size.
+  auto storage = std::make_shared<Storage>(large ? places_.folder : std::string());
   int64_t have = 0;
-  data_.reserve(static_cast<size_t>(std::min(bytes_, 4 * reader.size)));
   while (have < bytes_) {
     if (given_up_) return;
-    const int64_t want = std::min(kChunk, bytes_ - have);
-    data_.resize(static_cast<size_t>(have + want));
-    const int64_t got = reader.read(data_.data() + have, want);
+    if (have == storage->size()) storage->resize(std::min(bytes_, std::max(4 * reader.size, 2 * have)));
+    const int64_t want = std::min(kChunk, storage->size() - have);
+    const int64_t got = reader.read(storage->data() + have, want);
     have += got;
     if (got < want) throw Fault(5006, {path_, std::to_string(bytes_), std::to_string(have)});
   }
@@ -151,8 +153,18 @@ void IdxFile::decode(Reader& reader) {
   char more = 0;
   if (reader.read(&more, 1) != 0) throw Fault(5007, {path_, std::to_string(bytes_)});
   if (reader.broken_off()) throw Fault(5008, {path_, "it ends before its checksum"});
-  if (size_of(field_.dtype) == 4) swap_bytes<uint32_t>(data_);
-  if (size_of(field_.dtype) == 8) swap_bytes<uint64_t>(data_);
+  if (size_of(field_.dtype) == 4) swap_bytes<uint32_t>(storage->data(), bytes_);
+  if (size_of(field_.dtype) == 8) swap_bytes<uint64_t>(storage->data(), bytes_);
+  data_ = Storage::freeze(std::move(storage));
+}
+
+/// The file's own bytes are the elements.
+void IdxFile::map(const Reader& reader) {
+  start_ = 4 + 4 * static_cast<int64_t>(field_.shape.size() + 1);
+  if (reader.size < start_ + bytes_) throw Fault(5006, {path_, std::to_string(bytes_), std::to_string(reader.size - start_)});
+  if (reader.size > start_ + bytes_) throw Fault(5007, {path_, std::to_string(bytes_)});
+  data_ = read_bytes(path_);
+  if (data_.size() != reader.size) throw Fault(5008, {path_, "it changed while it was read"});
 }
 
 std::shared_ptr<const IdxFile> IdxFiles::open(const std::string& path) {
@@ -160,7 +172,7 @@ std::shared_ptr<const IdxFile> IdxFiles::open(const std::string& path) {
   const fs::path whole = fs::weakly_canonical(path, error);
   const std::lock_guard lock(mutex_);
   auto& file = files_[error ? path : whole.string()];
-  if (!file) file = std::make_shared<IdxFile>(path, decoding_);
+  if (!file) file = std::make_shared<IdxFile>(path, decoding_, places_);
   return file;
 }
 
