@@ -52,7 +52,7 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
       case StatementKind::write_state:
       case StatementKind::minimize:
       case StatementKind::report:
-        surroundings.effect(statement, operands[0]);
+        surroundings.effect(statement, operands);
         break;
       case StatementKind::enter:
         scopes.push_back(statement.path);

@@ -19,8 +19,8 @@ struct Surroundings {
   std::map<int32_t, graph::ValueId> given;
   /// The value of `input`, `read_weight`, `read_state`, `read_updates`, `read_seed`.
   std::function<graph::ValueId(const sema::Statement&)> read;
-  /// What `write_state`, `minimize` and `report` do with their operand.
-  std::function<void(const sema::Statement&, graph::ValueId)> effect;
+  /// What `write_state`, `minimize` and `report` do with their operands.
+  std::function<void(const sema::Statement&, std::span<const graph::ValueId>)> effect;
   /// Scope of statements outside any instance.
   std::string scope;
 };

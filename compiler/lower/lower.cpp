@@ -36,7 +36,7 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
     DTL_CHECK(statement.kind == StatementKind::read_updates, "an initial value reads the batch or a state");
     return builder.constant(0, DType::i64);
   };
-  surroundings.effect = [](const sema::Statement&, ValueId) { DTL_CHECK(false, "an initial value has effects"); };
+  surroundings.effect = [](const sema::Statement&, std::span<const ValueId>) { DTL_CHECK(false, "an initial value has effects"); };
   const auto add = [&](const std::vector<sema::Variable>& variables, Role role) {
     for (const sema::Variable& variable : variables) {
       surroundings.scope = variable.path;

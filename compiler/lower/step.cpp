@@ -103,6 +103,8 @@ class Step {
       : graph_(graph), ops_(ops), program_(program), batches_(batches), builder_(ops, graph, function) {}
 
   void run(const sema::Body& body, const std::string& prefix, std::span<const std::pair<std::string, int32_t>> outputs) {
+    reports_.prefix = prefix;
+    reports_.batches = batches_;
     const Touched touched = touched_by(program_, body, batches_ != Batches::adds);
     for (const auto& [name, type] : touched.inputs) inputs_[name] = builder_.param(name, type, Role::input, name);
     weights_ = add_params(program_.weights, touched.weights, Role::weight);
@@ -121,7 +123,7 @@ class Step {
 
     Surroundings surroundings;
     surroundings.read = [this](const Statement& statement) { return read(statement); };
-    surroundings.effect = [this](const Statement& statement, ValueId operand) { effect(statement, operand); };
+    surroundings.effect = [this](const Statement& statement, std::span<const ValueId> operands) { effect(statement, operands); };
     const auto values = lower_body(builder_, body, surroundings);
     for (const auto& [name, value] : outputs) builder_.result(*values[static_cast<size_t>(value)], Role::output, name);
 
@@ -131,8 +133,6 @@ class Step {
     add_loss_scale_results();
     if (updates_) builder_.result(updates_after(), Role::updates);
 
-    reports_.prefix = prefix;
-    reports_.batches = batches_;
     add_reports(graph_, ops_, builder_.function(), reports_);
   }
 
@@ -188,16 +188,37 @@ class Step {
     builder_.result(batches_ == Batches::closes ? builder_.constant(0, DType::i64) : *rows_, Role::metric, path);
   }
 
-  /// A gradient of this batch joined with what waits of the batches before it, each weighted by its examples. The mean over all of
+  /// What the batch at hand counts in an update, and all of its batches so far.
+  struct Counts {
+    ValueId here, all;  ///< of the same type
+  };
+
+  /// Rows; or weights of the site's loss, where that is a weighted mean.
+  Counts counts_of(size_t site, std::optional<ValueId> weight) {
+    if (!weight) {
+      const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", DType::i64}}, "rows");
+      return {here, *rows_};
+    }
+    const std::string path = fmt::format("{}/weight.{}", reports_.prefix, site);
+    const ValueId here = builder_.add("cast", {*weight}, {{"to", DType::f64}}, "weight");
+    const ValueId before = builder_.param(path, {DType::f64, {}}, Role::metric, path);
+    const ValueId all = builder_.add("add", {before, here}, {}, path);
+    builder_.result(batches_ == Batches::closes ? builder_.constant(0, DType::f64) : all, Role::metric, path);
+    // Where nothing counted, the sum of gradients is 0, and so is their mean.
+    const ValueId zero = builder_.constant(0, DType::f64), one = builder_.constant(1, DType::f64);
+    return {here, builder_.add("select", {builder_.add("equal", {all, zero}, {}, "none"), one, all}, {}, path)};
+  }
+
+  /// A gradient of this batch joined with what waits of the batches before it, each weighted by what it counts. The mean over all of
   /// them at the last one; before that nothing.
-  std::optional<ValueId> joined(ValueId gradient, const std::string& path) {
+  std::optional<ValueId> joined(ValueId gradient, const Counts& counts, const std::string& path) {
     const types::TensorType type = builder_.type(gradient);
     const auto spread = [&](ValueId scalar) {
+      if (builder_.type(scalar).dtype != type.dtype) scalar = builder_.add("cast", {scalar}, {{"to", type.dtype}});
       return type.rank() == 0 ? scalar : builder_.add("broadcast", {scalar}, {{"dims", types::Ints{}}, {"shape", type.dims}});
     };
-    const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", type.dtype}}, "rows");
     const ValueId waiting = builder_.param(path, type, Role::pending, path);
-    const ValueId weighted = builder_.add("multiply", {gradient, spread(here)}, {}, path);
+    const ValueId weighted = builder_.add("multiply", {gradient, spread(counts.here)}, {}, path);
     const ValueId sum = builder_.add("add", {waiting, weighted}, {}, path);
     if (batches_ == Batches::adds) {
       builder_.result(sum, Role::pending, path);
@@ -205,8 +226,7 @@ class Step {
     }
     builder_.result(builder_.constant(0, type.dtype, type.dims), Role::pending, path);
     const ValueId reduced = builder_.add("pin", {sum}, {{"role", std::string("gradients")}}, path);
-    const ValueId rows = builder_.add("cast", {*rows_}, {{"to", type.dtype}});
-    return builder_.add("divide", {reduced, spread(rows)}, {}, path);
+    return builder_.add("divide", {reduced, spread(counts.all)}, {}, path);
   }
 
   void set(Versions& versions, ValueId value, const sema::Variable& variable) {
@@ -256,14 +276,14 @@ class Step {
     DTL_CHECK(false, "a statement reads nothing");
   }
 
-  void effect(const Statement& statement, ValueId operand) {
+  void effect(const Statement& statement, std::span<const ValueId> operands) {
     const auto index = static_cast<size_t>(std::max(statement.index, 0));
     if (statement.kind == StatementKind::write_state) {
-      set(states_[index], operand, program_.states[index]);
+      set(states_[index], operands[0], program_.states[index]);
     } else if (statement.kind == StatementKind::report) {
-      reports_.reports.push_back({statement.path, operand, statement.range});
+      reports_.reports.push_back({statement.path, operands[0], statement.range});
     } else {
-      minimize(index, operand, statement.range);
+      minimize(index, operands[0], operands.size() > 1 ? std::optional(operands[1]) : std::nullopt, statement.range);
     }
   }
 
@@ -288,7 +308,7 @@ class Step {
     return values;
   }
 
-  void minimize(size_t index, ValueId loss, source::Range range) {
+  void minimize(size_t index, ValueId loss, std::optional<ValueId> weight, source::Range range) {
     const sema::MinimizeSite& site = program_.minimize_sites[index];
     if (site.updates.empty()) return;
     std::vector<ValueId> operands = differentiated(site, loss);
@@ -299,13 +319,14 @@ class Step {
     const bool scaled = scaling != loss_scales_.end();
     operands.insert(operands.begin(), scaled ? scaled_loss(builder_, scaling->second, loss) : loss);
     std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
+    const Counts counts = batches_ == Batches::one ? Counts{} : counts_of(index, weight);
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (batches_ == Batches::one) {
         gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
         continue;
       }
       // Each site has its own: they may share weights.
-      const auto mean = joined(gradients[i], index == 0 ? names[i] : fmt::format("{}.{}", names[i], index));
+      const auto mean = joined(gradients[i], counts, index == 0 ? names[i] : fmt::format("{}.{}", names[i], index));
       if (mean) gradients[i] = *mean;
     }
     if (batches_ == Batches::adds) return builder_.at(range, "");
@@ -341,7 +362,7 @@ class Step {
     surroundings.scope = "gradients";
     for (size_t i = 0; i < gradients.size(); ++i) surroundings.given[rule.before[i]] = gradients[i];
     surroundings.read = [](const Statement&) -> ValueId { DTL_CHECK(false, "a rule for gradients reads a variable"); };
-    surroundings.effect = [](const Statement&, ValueId) { DTL_CHECK(false, "a rule for gradients has effects"); };
+    surroundings.effect = [](const Statement&, std::span<const ValueId>) { DTL_CHECK(false, "a rule for gradients has effects"); };
     const auto values = lower_body(builder_, rule.body, surroundings);
     std::vector<ValueId> after;
     for (const int32_t index : rule.after) after.push_back(*values[static_cast<size_t>(index)]);
@@ -363,7 +384,9 @@ class Step {
       // Inside an optimizer the count includes the update being made.
       return statement.kind == StatementKind::read_updates ? *next_updates_ : read(statement);
     };
-    surroundings.effect = [](const Statement&, ValueId) { DTL_CHECK(false, "an optimizer's update has effects of its own"); };
+    surroundings.effect = [](const Statement&, std::span<const ValueId>) {
+      DTL_CHECK(false, "an optimizer's update has effects of its own");
+    };
     return lower_body(builder_, update.body, surroundings);
   }
 

@@ -36,7 +36,7 @@ enum class StatementKind : uint8_t {
   read_updates,  ///< results[0] = i64[] count of updates made so far
   read_seed,     ///< results[0] = i64[]
   read_rows,     ///< results[0] = i64[] rows before this batch: of the update while training, else of the split
-  minimize,      ///< loss operands[0], site `index`
+  minimize,      ///< loss operands[0], site `index`; operands[1], if any: what the batch counts among those of an update
   report,        ///< operands[0] is reported as `path`
   enter,         ///< a layer instance or per-replica region `path` opens (printing, node scopes)
   leave,

@@ -426,6 +426,9 @@ class TrainReader {
     add_clipping(evaluator, site, range);
     Statement& statement = evaluator.emitter().statement(StatementKind::minimize, range);
     statement.operands = {loss.id};
+    if (program.gradients.accumulate > 1) {
+      if (const auto weight = weight_of_batch(*emitter.context().body, loss.id)) statement.operands.push_back(*weight);
+    }
     statement.index = static_cast<int32_t>(program.minimize_sites.size());
     program.minimize_sites.push_back(std::move(site));
   }

@@ -172,6 +172,23 @@ TEST_CASE("random numbers of a row are the same however a split is evaluated") {
   CHECK(std::abs(noise({40, 50}, 1) - whole) < 1e-12);
 }
 
+TEST_CASE("P6: weighted examples of joined batches count as in one batch, a batch that counts nothing too") {
+  const std::string losses[] = {
+      "weighted_mean(sparse_cross_entropy(prediction, label), x[.., 0] > 0.5)",
+      "2 * weighted_mean(sparse_cross_entropy(prediction, label), square(x[.., 0])) + l2(Net, 1e-2)",
+      "-weighted_mean(log(softmax(prediction))[.., 0], label == 1) / 3",
+  };
+  for (const std::string& loss : losses) {
+    const Trained whole = trained(program("", loss), false, 1, 50);
+    for (const int replicas : {1, 2}) {
+      CAPTURE(loss, replicas);
+      const Trained cut = trained(program("gradients = { accumulate = 3 }" + strategy(replicas), loss), true, replicas, 50);
+      check_near(whole.weights, cut.weights);
+      check_near(whole.reports, cut.reports);
+    }
+  }
+}
+
 TEST_CASE("schedules count updates, however many batches make one") {
   for (const std::string rate : {"one_cycle(0.5, steps = 50)", "warmup(cosine_decay(0.2, steps = 40), updates = 10)",
                                  "piecewise(bounds = [updates_per_epoch, 2 * updates_per_epoch], rates = [0.3, 0.2, 0.1])"}) {
