@@ -205,6 +205,8 @@ void DataStore::report(source::Sink& into, source::Range range, const Fault& fau
     source::Diagnostic diagnostic{row.code, row.symbol, row.severity, range, message, {}, {}};
     source::Reported reported = into.add(std::move(diagnostic));
     if (fault.code() == diag::no_data_file.code) reported.help("name the folder of the data with --data or DTL_DATA");
+    if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code)
+      reported.help("`on_error = skip(limit = 100)` in the dataset leaves up to 100 such rows out, and says so");
     return;
   }
   DTL_CHECK(false, "fault {} has no row in the catalogue", fault.code());

@@ -199,7 +199,7 @@ class Step {
       const ValueId here = builder_.add("size", {}, {{"dim", types::Dims{types::Dim::symbol("batch")}}, {"dtype", DType::i64}}, "rows");
       return {here, *rows_};
     }
-    const std::string path = fmt::format("{}/weight.{}", reports_.prefix, site);
+    const std::string path = fmt::format("{}/weight/{}", reports_.prefix, site);
     const ValueId here = builder_.add("cast", {*weight}, {{"to", DType::f64}}, "weight");
     const ValueId before = builder_.param(path, {DType::f64, {}}, Role::metric, path);
     const ValueId all = builder_.add("add", {before, here}, {}, path);

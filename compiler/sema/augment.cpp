@@ -41,7 +41,7 @@ void emit_augment(Evaluator& evaluator, const syntax::Decl& decl, const Item& au
     scope->bind(parameter.name.text, std::move(value), parameter.name.range);
   }
   // Right sides see the fields that came in, never what is set here.
-  std::vector<std::string> set;
+  std::map<std::string, source::Range> set;
   for (const Item* item : augment.body->items) {
     if (item->kind == ItemKind::let || item->kind == ItemKind::require || item->kind == ItemKind::for_each) {
       evaluator.run_item(*item, scope);
@@ -52,8 +52,8 @@ void emit_augment(Evaluator& evaluator, const syntax::Decl& decl, const Item& au
       continue;
     }
     const syntax::Ident& name = item->names[0];
-    if (std::find(set.begin(), set.end(), name.text) != set.end()) reporter.report(name.range, diag::set_twice, name.text);
-    set.push_back(name.text);
+    if (const auto [first, fresh] = set.emplace(name.text, name.range); !fresh)
+      reporter.report(name.range, diag::set_twice, name.text).note(first->second, "it is set here already");
     const auto field = field_of(evaluator, fields, name, decl);
     Value value = evaluator.evaluate(*item->value, scope);
     if (!field) continue;

@@ -53,7 +53,7 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
       ++given;
       if (next < names.size()) {
         if (slots[next]) {
-          reporter_.report(arg.range, diag::argument_twice, names[next], callee);
+          reporter_.report(arg.range, diag::argument_twice, names[next], callee).note(slots[next]->range, "it is given here already");
           good = false;
         }
         slots[next] = &arg;
@@ -76,7 +76,7 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
     }
     const Arg*& slot = slots[static_cast<size_t>(it - names.begin())];
     if (slot) {
-      reporter_.report(arg.name->range, diag::argument_twice, arg.name->text, callee);
+      reporter_.report(arg.name->range, diag::argument_twice, arg.name->text, callee).note(slot->range, "it is given here already");
       good = false;
     }
     slot = &arg;

@@ -42,7 +42,7 @@ bool is_vocabulary(const Item& item) {
 /// Every entry is a known setting, a split, a vocabulary or something later.
 void check_entries(Evaluator& evaluator, const Decl& decl) {
   Reporter& reporter = evaluator.reporter();
-  std::set<std::string> seen;
+  std::map<std::string, Range> seen;
   for (const Item* item : decl.body->items) {
     if (item->kind == ItemKind::require || item->kind == ItemKind::let) continue;
     if (item->kind != ItemKind::assign && item->kind != ItemKind::block) {
@@ -50,7 +50,8 @@ void check_entries(Evaluator& evaluator, const Decl& decl) {
       continue;
     }
     const syntax::Ident& name = item->names[0];
-    if (!seen.insert(name.text).second) reporter.report(name.range, diag::set_twice, name.text);
+    if (const auto [first, fresh] = seen.emplace(name.text, name.range); !fresh)
+      reporter.report(name.range, diag::set_twice, name.text).note(first->second, "it is set here already");
     if (holds(later_dataset_fields(), name.text)) {
       reporter.report(name.range, diag::not_supported_yet, "`" + name.text + "`");
       continue;

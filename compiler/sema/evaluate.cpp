@@ -250,8 +250,11 @@ Value Evaluator::evaluate_unguarded(const Expr& expr, Scope* scope) {
           good = false;
           continue;
         }
-        if (std::find(names.begin(), names.end(), argument.name->text) != names.end()) {
-          reporter_.report(argument.name->range, diag::set_twice, argument.name->text);
+        const auto first = std::find_if(expr.arguments.begin(), expr.arguments.end(), [&](const syntax::Argument& other) {
+          return other.name && other.name->text == argument.name->text;
+        });
+        if (&*first != &argument) {
+          reporter_.report(argument.name->range, diag::set_twice, argument.name->text).note(first->name->range, "it is set here already");
           good = false;
         }
         names.push_back(argument.name->text);

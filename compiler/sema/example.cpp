@@ -186,8 +186,9 @@ std::optional<ExampleFields> emit_example(Evaluator& evaluator, const Decl& decl
         continue;
       }
       const syntax::Ident& name = item->names[0];
-      if (std::find(result.names.begin(), result.names.end(), name.text) != result.names.end())
-        reporter.report(name.range, diag::set_twice, name.text);
+      if (const auto first = std::find(result.names.begin(), result.names.end(), name.text); first != result.names.end())
+        reporter.report(name.range, diag::set_twice, name.text)
+            .note(result.ranges[static_cast<size_t>(first - result.names.begin())], "it is set here already");
       Value value = evaluator.evaluate(*item->value, scope);
       if (value.is_number() || value.is(ValueKind::boolean)) {
         const DType dtype = value.is(ValueKind::number)    ? emitter.float_dtype()

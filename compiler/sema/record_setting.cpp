@@ -51,7 +51,9 @@ void RecordSetting::add(const std::string& name, Range name_range, Entry entry) 
     }
     return;
   }
-  if (!entries_.emplace(name, std::move(entry)).second) reporter.report(name_range, diag::set_twice, name);
+  entry.name_range = name_range;
+  if (const auto [first, fresh] = entries_.emplace(name, std::move(entry)); !fresh)
+    reporter.report(name_range, diag::set_twice, name).note(first->second.name_range, "it is set here already");
 }
 
 const RecordSetting::Entry* RecordSetting::find(std::string_view name) const {

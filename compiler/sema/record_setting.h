@@ -21,7 +21,7 @@ class RecordSetting {
   struct Entry {
     const syntax::Expr* expr = nullptr;  ///< null where the record is a value
     Value value;
-    source::Range range;
+    source::Range range, name_range;
   };
   /// Whether the setting, or one of its entries, is there at all.
   bool given() const { return given_; }

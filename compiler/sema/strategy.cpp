@@ -70,7 +70,8 @@ class StrategyReader {
           }
           return;
         }
-        if (!fields_.emplace(name.text, item.value).second) reporter_.report(name.range, diag::set_twice, name.text);
+        if (const auto [first, fresh] = fields_.emplace(name.text, item.value); !fresh)
+          reporter_.report(name.range, diag::set_twice, name.text).note(first->second->range, "it is set here already");
         return;
       }
       case ItemKind::weight:

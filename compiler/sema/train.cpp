@@ -81,7 +81,7 @@ class TrainReader {
   // ---- settings
 
   void check_entries() {
-    std::set<std::string> seen;
+    std::map<std::string, Range> seen;
     for (const Item* item : train_.body->items) {
       if (item->kind == ItemKind::let || item->kind == ItemKind::require) {
         evaluator_.run_item(*item, scope_);
@@ -92,7 +92,8 @@ class TrainReader {
         continue;
       }
       const syntax::Ident& name = item->names[0];
-      if (!seen.insert(name.text).second) reporter_.report(name.range, diag::set_twice, name.text);
+      if (const auto [first, fresh] = seen.emplace(name.text, name.range); !fresh)
+        reporter_.report(name.range, diag::set_twice, name.text).note(first->second, "it is set here already");
       const auto in = [&](const std::vector<std::string>& names) {
         return std::find(names.begin(), names.end(), name.text) != names.end();
       };
