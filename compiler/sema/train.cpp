@@ -58,7 +58,7 @@ class TrainReader {
     read_strategy();
     const Decl* data = declared("data", DeclKind::dataset, "a dataset", loss() || step_);
     const Decl* model = declared("model", DeclKind::model, "a model", loss() != nullptr);
-    if (!loss() && !step_) {
+    if (!loss() && !step_ && !misspelt_.contains("loss") && !misspelt_.contains("step")) {
       reporter_.report(head_of(train_), diag::nothing_to_minimize)
           .help("set `loss = …`, or write a `step (…) { … }` that calls `minimize`");
     }
@@ -111,6 +111,7 @@ class TrainReader {
       known.emplace_back("step");
       if (auto near = nearest(name.text, known)) {
         reported.meant(*near);
+        misspelt_.insert(*near);
       } else {
         reported.help("it has " + enumerate(known));
       }
@@ -149,7 +150,7 @@ class TrainReader {
       reporter_.report(steps->range, diag::epochs_and_steps)
           .note(epochs->range, "`epochs` is set here")
           .help("keep one: how long to train");
-    } else if (!epochs && !steps) {
+    } else if (!epochs && !steps && !misspelt_.contains("epochs") && !misspelt_.contains("steps")) {
       reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`epochs` or `steps`")
           .help("how long to train: `epochs = 5`");
     }
@@ -181,7 +182,8 @@ class TrainReader {
   const Decl* declared(const char* name, DeclKind kind, const char* expected, bool needed) {
     const Expr* expr = field(name);
     if (!expr) {
-      if (needed) reporter_.report(head_of(train_), diag::missing_setting, "the train block", fmt::format("`{}`", name));
+      if (needed && !misspelt_.contains(name))
+        reporter_.report(head_of(train_), diag::missing_setting, "the train block", fmt::format("`{}`", name));
       return nullptr;
     }
     const Value value = evaluator_.evaluate(*expr, scope_);
@@ -193,7 +195,7 @@ class TrainReader {
   Value read_optimizer() {
     const Expr* expr = field("optimizer");
     if (!expr) {
-      if (loss() && !step_) {
+      if (loss() && !step_ && !misspelt_.contains("optimizer")) {
         reporter_.report(head_of(train_), diag::missing_setting, "the train block", "`optimizer`")
             .help("how weights follow their gradients");
       }
@@ -467,6 +469,7 @@ class TrainReader {
   const Settings& settings_;
   const DataCatalogue& catalogue_;
   Scope* scope_;
+  std::set<std::string> misspelt_;  ///< settings that a mistaken name stands for: told there, not as missing too
   const Item* step_ = nullptr;
 };
 

@@ -60,10 +60,10 @@ train {
   epochs    = 1
   step (x, label) {
     let row = iota(shape(label), axis = 0)
-    let weights = select(row % 4 == 3, 0, 100 / cast(1 + row * row, dtype_of(x)))
+    let weights = select(mod(row, 4) == 3, 0, 100 / cast(1 + row * row, dtype_of(x)))
     let per_example = sparse_cross_entropy(Net(x), label)
     minimize(weighted_mean(per_example, weights), over = Net, using = adam(1e-2))
-    report(loss = weighted_mean(per_example, weights), counted = weighted_mean(per_example, row % 4 == 3))
+    report(loss = weighted_mean(per_example, weights), counted = weighted_mean(per_example, mod(row, 4) == 3))
   }
 )";
 
