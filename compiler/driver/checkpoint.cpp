@@ -113,9 +113,11 @@ void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint,
   if (!extra.empty()) throw Fault(6108, {checkpoint.path(), first_of(extra)});
 }
 
-void prepare_directory(const Options& options, const std::string& directory, const checkpoint::Size& size,
-                       const checkpoint::Checkpoint* resume) {
+std::unique_ptr<checkpoint::DirectoryLock> prepare_directory(const Options& options, const std::string& directory,
+                                                             const checkpoint::Size& size, const checkpoint::Checkpoint* resume) {
   checkpoint::Files& files = checkpoint::disk();
+  checkpoint::make_directories(files, directory);
+  auto lock = std::make_unique<checkpoint::DirectoryLock>(directory);
   checkpoint::prepare(files, directory, size);
   std::error_code ignored;
   const bool within =
@@ -134,6 +136,7 @@ void prepare_directory(const Options& options, const std::string& directory, con
     }
   }
   if (options.overwrite && !within) files.remove(directory + "/best");
+  return lock;
 }
 
 }  // namespace dtl::driver

@@ -10,6 +10,7 @@
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/files.h"
 #include "runtime/plan/plan.h"
 
 namespace dtl::driver {
@@ -32,8 +33,9 @@ void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint,
 
 /// Before training: makes the run's directory fit to be saved to. Checkpoints of another run, or later ones than `resume`, are
 /// removed with `--overwrite`; else Fault 6109 or 6112. Damaged ones later than `resume` are set aside as `NAME.damaged` if
-/// the newest was asked for. Faults: 6101, 6111.
-void prepare_directory(const Options& options, const std::string& directory, const checkpoint::Size& size,
-                       const checkpoint::Checkpoint* resume);
+/// the newest was asked for. Faults: 6101, 6111. The directory is this run's as long as the lock lives.
+[[nodiscard]] std::unique_ptr<checkpoint::DirectoryLock> prepare_directory(const Options& options, const std::string& directory,
+                                                                           const checkpoint::Size& size,
+                                                                           const checkpoint::Checkpoint* resume);
 
 }  // namespace dtl::driver

@@ -1,12 +1,15 @@
 // dslc repl: reads inputs and commands, from a terminal with editing, history and completion, else line by line.
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <iostream>
 
 #include "compiler/driver/options.h"
 #include "compiler/driver/repl_line.h"
 #include "compiler/driver/repl_session.h"
+#include "runtime/plan/fault.h"
 
 namespace dtl::driver {
 namespace {
@@ -53,6 +56,7 @@ class Repl {
     std::string text;
     while (!quit_) {
       out_.flush();
+      if (!out_ || !err_) throw Fault(6004, {std::strerror(errno ? errno : EIO)});  // nobody sees an answer any more
       const LineReader::Line line = reader->read(text.empty() ? "dtl> " : "...> ");
       if (line.kind == LineReader::Kind::interrupted) {
         text.clear();

@@ -311,6 +311,9 @@ class Work {
   bool told_ = false;  ///< diagnostics are printed already
 };
 
+/// The status of a child whose answer could not be written.
+constexpr int kOutputLost = 1;
+
 /// Never returns.
 [[noreturn]] void be_child(const ReplChildInput& input, std::ostream& out, std::ostream& err, int home) {
   ReplChildOutput output;
@@ -330,7 +333,7 @@ class Work {
   Writer writer;
   write_output(writer, output);
   writer.send(home);
-  _exit(0);  // the parent's exit handlers are not the child's
+  _exit(out && err ? 0 : kOutputLost);  // the parent's exit handlers are not the child's
 }
 
 }  // namespace
@@ -377,6 +380,7 @@ std::optional<ReplChildOutput> run_in_child(const ReplChildInput& input, std::os
     }
     return std::nullopt;
   }
+  if (WEXITSTATUS(status) == kOutputLost) out.setstate(std::ios::badbit);  // it is the session's stream, too
   return read_output(bytes);
 }
 

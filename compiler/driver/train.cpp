@@ -82,9 +82,10 @@ int train_checked(Compilation& compilation, const Options& options, const checkp
   job.resume = from;
   if (job.resume) check_fit(executable.plan, *job.resume, true);
   job.saving = saving_of(program, options, compilation.data);
+  std::unique_ptr<checkpoint::DirectoryLock> lock;  // until training ends
   if (!job.saving.directory.empty()) {
     const bool twice = job.stop_early && job.stop_early->restore_best;
-    prepare_directory(options, job.saving.directory, train::saved_size(executable.plan, twice), job.resume);
+    lock = prepare_directory(options, job.saving.directory, train::saved_size(executable.plan, twice), job.resume);
   }
   const std::string record = write_effective_program(compilation, options, run_directory(options, program));
   train::Executor executor(executable, topology);

@@ -57,6 +57,8 @@ void prune(Files& files, const std::string& directory, int64_t keep);
 struct Size {
   int64_t weights = 0, training = 0;
 };
+/// Makes the directory of a run, and its parents. Faults: 6101.
+void make_directories(Files& files, const std::string& directory);
 /// Makes the directory of a run, its parents too, and tries to write to it. Faults: 6101, also where the system allows no file
 /// as large; 6111 where the disk has less free.
 void prepare(Files& files, const std::string& directory, const Size& size);

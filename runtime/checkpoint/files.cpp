@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,5 +88,14 @@ Files& disk() {
   static Disk disk;
   return disk;
 }
+
+DirectoryLock::DirectoryLock(const std::string& directory) : descriptor_(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail(directory, errno);
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  throw Fault(6101, {directory, "another run saves its checkpoints there"});
+}
+
+DirectoryLock::~DirectoryLock() { ::close(descriptor_); }
 
 }  // namespace dtl::checkpoint

@@ -36,4 +36,18 @@ class Files {
 /// The machine's own.
 Files& disk();
 
+/// Says that a run saves in a directory, so that no other does: two would remove each other's checkpoints, and mix their own.
+/// It ends with the process in any case, and leaves no file. Where the file system has no locks it says nothing.
+class DirectoryLock {
+ public:
+  /// Faults: 6101, also where another run holds it.
+  explicit DirectoryLock(const std::string& directory);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 }  // namespace dtl::checkpoint

@@ -123,12 +123,16 @@ void prune(Files& files, const std::string& directory, int64_t keep) {
   for (const std::string& path : left_over) files.remove(path);
 }
 
-void prepare(Files& files, const std::string& directory, const Size& size) {
+void make_directories(Files& files, const std::string& directory) {
   std::string path;
   for (const fs::path& part : fs::path(directory)) {
     path += (path.empty() || path.ends_with('/') ? "" : "/") + part.string();
     if (!path.empty() && path != "/") files.make_directory(path);
   }
+}
+
+void prepare(Files& files, const std::string& directory, const Size& size) {
+  make_directories(files, directory);
   const std::string probe = directory + "/probe" + std::string(kPartial), text = "A checkpoint can be written here.\n";
   const std::vector<Bytes> parts{bytes_of(text)};
   files.write(probe, parts);

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/checkpoint/files.h"
 #include "tests/faults/checkpoint_testing.h"
 
 namespace dtl::driver {
@@ -212,6 +213,22 @@ TEST_CASE("checkpoint: what cannot be written is told before the first step") {
   CHECK(ran.status == 2);
   CHECK(ran.err == "error[DTL6101]: cannot write a checkpoint: `" + job.run_folder() + "`: Not a directory\n");
   CHECK(ran.out.empty());
+}
+
+TEST_CASE("checkpoint: a directory that another run saves in is left alone") {
+  const Job job;
+  REQUIRE(run_command(job.command()).status == 0);
+  const auto saved = tensors_of(job.run_folder());
+  {
+    const checkpoint::DirectoryLock other(job.run_folder());
+    for (const std::string flag : {"--overwrite", "--resume"}) {
+      const Ran ran = run_command(job.command({flag}));
+      CHECK(ran.status == 2);
+      CHECK(ran.err == "error[DTL6101]: cannot write a checkpoint: `" + job.run_folder() + "`: another run saves its checkpoints there\n");
+    }
+    CHECK(tensors_of(job.run_folder()) == saved);
+  }
+  CHECK(run_command(job.command({"--overwrite"})).status == 0);
 }
 
 TEST_CASE("checkpoint: files that the system does not allow to be as large are told before the first step") {
