@@ -172,6 +172,10 @@ struct GemmRule {
   types::Dim batch, m, n, k;
   bool transpose_a = false, transpose_b = false;
 };
+/// Rows added to a table of zeros: operand 0 holds the indices, operand 1 an update of `width` elements for each.
+struct ScatterRule {
+  types::Dim updates, rows, width;
+};
 /// The result is operand `operand`'s memory with another shape (row-major order unchanged).
 struct ViewRule {
   int operand = 0;
@@ -182,7 +186,7 @@ struct CollectiveRule {};
 struct ExpandedRule {
   std::string by;
 };
-using Lowering = std::variant<KernelRule, GemmRule, ViewRule, CollectiveRule, ExpandedRule>;
+using Lowering = std::variant<KernelRule, GemmRule, ScatterRule, ViewRule, CollectiveRule, ExpandedRule>;
 using Lower = std::function<Lowering(const LowerContext&)>;
 
 // ---- samples

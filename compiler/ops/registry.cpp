@@ -117,6 +117,7 @@ std::string lowering_text(const OpRecord& op, const graph::Sample& sample, const
     return rule->combine ? fmt::format("kernel: {}{}", stages, name_of(*rule->combine)) : "kernel";
   }
   if (std::holds_alternative<graph::GemmRule>(lowering)) return "gemm";
+  if (std::holds_alternative<graph::ScatterRule>(lowering)) return "scatter";
   if (std::holds_alternative<graph::ViewRule>(lowering)) return "view";
   if (std::holds_alternative<graph::CollectiveRule>(lowering)) return "collective";
   return "replaced by " + std::get<graph::ExpandedRule>(lowering).by;

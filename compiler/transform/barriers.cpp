@@ -45,6 +45,9 @@ class Hazards {
       case StepKind::gemm:
         result = {whole(step.gemm.a, false), whole(step.gemm.b, false), whole(step.gemm.c, true)};
         break;
+      case StepKind::scatter:
+        result = {whole(step.scatter.index, false), whole(step.scatter.update, false), whole(step.scatter.table, true)};
+        break;
       case StepKind::reduce:
         for (size_t k = 0; k < step.reduce.from.size(); ++k) {
           Access from = in_slices(step.reduce.from[k], step.partition, false);

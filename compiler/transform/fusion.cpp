@@ -81,7 +81,7 @@ class Fuser {
     count_uses();
     choose_memory();
     for (const NodeId id : lowered_.function.nodes) {
-      if (lowered_.kind(id) == NodeKind::product || lowered_.kind(id) == NodeKind::collective) {
+      if (is_step(lowered_.kind(id))) {
         for (const ValueId value : graph_[id].results) item_of_[value] = fused_.items.size();
         fused_.items.push_back({{}, id});
       } else if (units_.contains(id)) {
@@ -94,6 +94,9 @@ class Fuser {
   }
 
  private:
+  /// A step of its own, between memory and memory.
+  static bool is_step(NodeKind kind) { return kind == NodeKind::product || kind == NodeKind::scatter || kind == NodeKind::collective; }
+
   // ---- memory
 
   void count_uses() {
@@ -111,6 +114,7 @@ class Fuser {
     for (const NodeId reader : readers(value)) {
       switch (lowered_.kind(reader)) {
         case NodeKind::product:
+        case NodeKind::scatter:
         case NodeKind::collective:
           return true;
         case NodeKind::map:
@@ -188,6 +192,7 @@ class Fuser {
       const graph::Node& node = graph_[id];
       switch (lowered_.kind(id)) {
         case NodeKind::product:
+        case NodeKind::scatter:
         case NodeKind::collective:
           fused_.memory.insert(node.results.begin(), node.results.end());
           break;

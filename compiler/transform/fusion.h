@@ -20,6 +20,7 @@ enum class NodeKind : uint8_t {
   map,        ///< each element by itself: may be inlined
   reduction,  ///< over trailing loops
   product,    ///< a library call
+  scatter,    ///< another
   view,       ///< the operand's memory
   collective,
 };
@@ -37,6 +38,7 @@ class Lowered {
   /// `reduced` has the member's own sizes, `sizes` the program's.
   const graph::KernelRule& rule(graph::NodeId node) const { return rules_.at(node); }
   const graph::GemmRule& product(graph::NodeId node) const { return products_.at(node); }
+  const graph::ScatterRule& scatter(graph::NodeId node) const { return scatters_.at(node); }
   /// The op's name, for people.
   const std::string& op(graph::NodeId node) const;
   /// A collective over an axis with one member is its operand.
@@ -57,6 +59,7 @@ class Lowered {
   std::map<graph::NodeId, NodeKind> kinds_;
   std::map<graph::NodeId, graph::KernelRule> rules_;
   std::map<graph::NodeId, graph::GemmRule> products_;
+  std::map<graph::NodeId, graph::ScatterRule> scatters_;
   std::set<graph::NodeId> identities_;
 };
 
@@ -70,7 +73,7 @@ struct Group {
   bool shared = false;  ///< writes memory that all replicas share: each thread of each replica computes a slice
 };
 
-/// One step to be: a group, or a product, or a collective.
+/// One step to be: a group, or a library call, or a collective.
 struct Item {
   Group group;
   std::optional<graph::NodeId> node;  ///< set: not a group

@@ -30,6 +30,9 @@ Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::Fu
     } else if (std::holds_alternative<graph::GemmRule>(whole)) {
       kinds_[id] = NodeKind::product;
       products_[id] = std::get<graph::GemmRule>(own);
+    } else if (std::holds_alternative<graph::ScatterRule>(whole)) {
+      kinds_[id] = NodeKind::scatter;
+      scatters_[id] = std::get<graph::ScatterRule>(own);
     } else if (std::holds_alternative<graph::ViewRule>(whole)) {
       kinds_[id] = NodeKind::view;
     } else if (std::holds_alternative<graph::CollectiveRule>(whole)) {

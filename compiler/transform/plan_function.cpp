@@ -274,6 +274,17 @@ class FunctionPlanner {
                    location(source.operands[0]),
                    location(source.operands[1]),
                    location(source.results[0])};
+    } else if (lowered_.kind(node) == NodeKind::scatter) {
+      const graph::ScatterRule& rule = lowered_.scatter(node);
+      step.kind = StepKind::scatter;
+      step.scatter = {lowered_[source.results[0]].type.dtype,
+                      lowered_[source.operands[0]].type.dtype,
+                      locals_.extent(rule.updates),
+                      locals_.extent(rule.rows),
+                      locals_.extent(rule.width),
+                      location(source.operands[0]),
+                      location(source.operands[1]),
+                      location(source.results[0])};
     } else {
       step.kind = StepKind::reduce;
       step.partition = plan::Partition::sliced;
@@ -355,6 +366,9 @@ class FunctionPlanner {
           break;
         case StepKind::gemm:
           for (const int32_t buffer : {step.gemm.a, step.gemm.b, step.gemm.c}) use(buffer, index);
+          break;
+        case StepKind::scatter:
+          for (const int32_t buffer : {step.scatter.index, step.scatter.update, step.scatter.table}) use(buffer, index);
           break;
         case StepKind::reduce:
           for (const int32_t buffer : step.reduce.from) use(buffer, index);

@@ -109,6 +109,9 @@ class Printer {
           case StepKind::gemm:
             use(step.gemm.a), use(step.gemm.b), use(step.gemm.c);
             break;
+          case StepKind::scatter:
+            use(step.scatter.index), use(step.scatter.update), use(step.scatter.table);
+            break;
           case StepKind::reduce:
             for (const int32_t buffer : step.reduce.from) use(buffer);
             for (const int32_t buffer : step.reduce.to) use(buffer);
@@ -181,6 +184,11 @@ class Printer {
                extent(gemm.n), extent(gemm.k), gemm.batch == Extent{} ? "" : " batch " + extent(gemm.batch), note);
           break;
         }
+        case StepKind::scatter:
+          line("  {} scatter {} {}[{}] += {}, updates {} rows {} width {}{}", name_of(step.partition), dtl::name_of(step.scatter.dtype),
+               step.scatter.table, step.scatter.index, step.scatter.update, extent(step.scatter.updates), extent(step.scatter.rows),
+               extent(step.scatter.width), note);
+          break;
         case StepKind::reduce:
           line("  {} reduce {} over {}, bucket {}: {} -> {}{}", name_of(step.partition), dtl::name_of(step.reduce.op),
                plan_.mesh[static_cast<size_t>(step.reduce.axis)].name, step.reduce.bucket, numbers(step.reduce.from),

@@ -62,7 +62,7 @@ enum class Partition : uint8_t {
   sliced,  ///< over all threads of all replicas in this address space: each writes its slice of a shared or state buffer
 };
 
-enum class StepKind : uint8_t { kernel, gemm, reduce, copy, barrier };
+enum class StepKind : uint8_t { kernel, gemm, scatter, reduce, copy, barrier };
 
 /// Who waits in a barrier step.
 enum class BarrierScope : uint8_t { team, all };
@@ -84,6 +84,13 @@ struct GemmStep {
   int32_t a, b, c;  ///< buffers
 };
 
+/// A table of `rows` × `width` zeros to whose row index[k] update k is added; an index outside means the nearest end.
+struct ScatterStep {
+  DType dtype, index_dtype;
+  Extent updates, rows, width;
+  int32_t index, update, table;  ///< buffers
+};
+
 /// Collective: part of an all-reduce between the replicas of one address space. Each thread adds its slice of every
 /// replica's `from`, in rank order, into `to`. `from` is in the arena, `to` in shared space.
 struct ReduceStep {
@@ -103,6 +110,7 @@ struct Step {
   std::string note;  ///< for people: the op or ops, the source line
   KernelStep kernel{};
   GemmStep gemm{};
+  ScatterStep scatter{};
   ReduceStep reduce{};
   CopyStep copy{};
   BarrierScope barrier = BarrierScope::team;

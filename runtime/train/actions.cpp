@@ -111,6 +111,9 @@ Prepared Binder::prepare(int entry_index, int64_t rows) {
         case plan::StepKind::gemm:
           bind_gemm(step.gemm, rank, prepared);
           break;
+        case plan::StepKind::scatter:
+          bind_scatter(step.scatter, rank, prepared);
+          break;
         case plan::StepKind::reduce:
           bind_reduce(step.reduce, rank, prepared);
           break;
@@ -194,6 +197,14 @@ void Binder::bind_gemm(const plan::GemmStep& step, const Rank& rank, Prepared& t
                       storage_.address(step.c, rank.replica),
                       rank.part(thread),
                       rank.parts()};
+  });
+}
+
+void Binder::bind_scatter(const plan::ScatterStep& step, const Rank& rank, Prepared& to) {
+  const device::ScatterShape shape{step.dtype, step.index_dtype, rank.value(step.updates), rank.value(step.rows), rank.value(step.width)};
+  rank.each_thread(to, [&](int thread) {
+    return std::optional(ScatterAction{shape, storage_.address(step.index, rank.replica), storage_.address(step.update, rank.replica),
+                                       storage_.address(step.table, rank.replica), rank.part(thread), rank.parts()});
   });
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/device/gemm.h"
+#include "runtime/device/scatter.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/slice.h"
 #include "runtime/train/executor.h"
@@ -31,6 +32,13 @@ struct GemmAction {
   const device::Gemm* gemm;
   const std::byte *a, *b;
   std::byte* c;
+  int part, parts;
+};
+
+struct ScatterAction {
+  device::ScatterShape shape;
+  const std::byte *index, *update;
+  std::byte* table;
   int part, parts;
 };
 
@@ -55,7 +63,7 @@ struct BarrierAction {
 
 struct Action {
   int32_t step;  ///< index into Entry::steps
-  std::variant<KernelAction, GemmAction, ReduceAction, CopyAction, BarrierAction> what;
+  std::variant<KernelAction, GemmAction, ScatterAction, ReduceAction, CopyAction, BarrierAction> what;
 };
 
 /// A worker's part of its replica's rows of one input: rows [begin, begin + count) of the global batch.
@@ -112,6 +120,7 @@ class Binder {
   void bind_inputs(const plan::Entry& entry, int64_t rows, Prepared& to) const;
   void bind_kernel(const plan::KernelStep& step, const Rank& rank, Prepared& to);
   void bind_gemm(const plan::GemmStep& step, const Rank& rank, Prepared& to);
+  void bind_scatter(const plan::ScatterStep& step, const Rank& rank, Prepared& to);
   void bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepared& to);
   void bind_copy(const plan::CopyStep& step, const Rank& rank, Prepared& to);
   const device::Gemm* gemm_of(const device::GemmShape& shape);

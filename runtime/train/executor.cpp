@@ -35,6 +35,8 @@ std::string_view name_of(const plan::Step& step) {
       return "kernel";
     case plan::StepKind::gemm:
       return "gemm";
+    case plan::StepKind::scatter:
+      return "scatter";
     case plan::StepKind::reduce:
       return "reduce";
     case plan::StepKind::copy:
@@ -179,6 +181,9 @@ void Executor::Parts::perform(const Action& action, int worker) {
                  [&](const GemmAction& product) {
                    product.gemm->run(product.a, product.b, product.c, product.part, product.parts,
                                      scratch[static_cast<size_t>(worker)].data());
+                 },
+                 [](const ScatterAction& scatter) {
+                   device::scatter_add(scatter.shape, scatter.index, scatter.update, scatter.table, scatter.part, scatter.parts);
                  },
                  [&](const ReduceAction& reduce) {
                    collective.reduce({reduce.op, reduce.dtype, {reduce.sources, reduce.count}, reduce.to, reduce.begin, reduce.end});

@@ -97,6 +97,7 @@ TEST_CASE("the first programs train on two replicas as on one device") {
   check_equivalence({"tests/programs/fashion_mlp.dtl", few_images({"epochs=2"})});
   check_equivalence(
       {"tests/programs/custom_step.dtl", {"Fashion.train=" + kImages + " |> take(650)", "Fashion.test=" + kTest + " |> take(30)"}});
+  check_equivalence({"tests/programs/text_ps.dtl", {"epochs=2"}});
   check_equivalence({"tests/programs/own_strategy.dtl",
                      {"epochs=2", "Points.train=synthetic(600, seed = 1, fields = { x = normal([32]), noise = normal([]) })"}});
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/jit.h"
 #include "compiler/ops/registry.h"
+#include "runtime/device/scatter.h"
 #include "runtime/plan/half.h"
 
 namespace dtl::ops::test {
@@ -310,6 +311,19 @@ Array run(const Composed& composed, const Arrays& operands, const Array& like) {
   jit.compile({{"law", kernel::print(composed.kernel)}})[0](pointers.data(), composed.extents.data(), 0, end);
   Array result = like;
   converted(like.dtype, memory.back(), result.data);
+  return result;
+}
+
+Array run(const graph::ScatterRule& rule, const Sizes& dims, const Arrays& operands, const Array& like) {
+  const device::ScatterShape shape{like.dtype, operands[0].dtype, rule.updates.evaluate(dims), rule.rows.evaluate(dims),
+                                   rule.width.evaluate(dims)};
+  std::vector<char> index, update, table;
+  converted(operands[0].dtype, operands[0].data, index);
+  converted(operands[1].dtype, operands[1].data, update);
+  converted(like.dtype, std::vector<double>(like.data.size(), 7), table);
+  for (int thread = 0; thread < 3; ++thread) device::scatter_add(shape, index.data(), update.data(), table.data(), thread, 3);
+  Array result = like;
+  converted(like.dtype, table, result.data);
   return result;
 }
 

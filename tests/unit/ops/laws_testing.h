@@ -68,6 +68,8 @@ Composed compose(const graph::KernelRule& rule, const Arrays& operands, const Ar
                  const std::vector<int64_t>& reduced, const std::vector<int64_t>& sizes, Known known);
 /// Runs it by the Jit on copies of the operands.
 Array run(const Composed& composed, const Arrays& operands, const Array& like);
+/// The runtime's own addition of rows, by three threads.
+Array run(const graph::ScatterRule& rule, const Sizes& dims, const Arrays& operands, const Array& like);
 
 /// The first difference, or empty. Equal: integers and bools exactly, floats within relative + absolute tolerance, NaN as NaN.
 std::string difference(const Array& expected, const Array& actual, double tolerance);

@@ -308,7 +308,9 @@ void check_kernel_rule(const graph::KernelRule& rule, const Sample& sample, cons
   std::vector<int64_t> reduced, sizes;
   for (const Dim& dim : rule.reduced) reduced.push_back(dim.evaluate(dims_of(sample)));
   for (const Dim& dim : rule.sizes) sizes.push_back(dim.evaluate(dims_of(sample)));
-  double tolerance = is_narrow(expected.dtype) ? (expected.dtype == DType::bf16 ? 8e-3 : 1e-3) : expected.dtype == DType::f32 ? 2e-6 : 1e-13;
+  double tolerance = is_narrow(expected.dtype)      ? (expected.dtype == DType::bf16 ? 8e-3 : 1e-3)
+                     : expected.dtype == DType::f32 ? 2e-6
+                                                    : 1e-13;
   for (const Array& operand : operands) tolerance = operand.dtype == DType::f32 ? std::max(tolerance, 2e-6) : tolerance;
   for (const Known known : {Known::all, Known::none}) {
     const Composed composed = compose(rule, operands, expected, offset, reduced, sizes, known);
@@ -354,6 +356,8 @@ TEST_CASE("law 5: the kernel of an op computes what the op means") {
         check_kernel_rule(*rule, sample, operands, expected, std::vector<int64_t>(types[0].rank(), 0));
       } else if (const auto* gemm = std::get_if<graph::GemmRule>(&lowering)) {
         CHECK(difference(expected, product(*gemm, dims_of(sample), operands[0], operands[1], expected), kExact) == "");
+      } else if (const auto* scatter = std::get_if<graph::ScatterRule>(&lowering)) {
+        CHECK(difference(expected, run(*scatter, dims_of(sample), operands, expected), 2e-6) == "");
       } else {
         CHECK(expected.data == operands[static_cast<size_t>(std::get<graph::ViewRule>(lowering).operand)].data);
       }
