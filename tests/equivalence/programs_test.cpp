@@ -109,6 +109,16 @@ TEST_CASE("convolutional programs train on two replicas as on one device, augmen
   check_equivalence({"examples/resnet20/resnet20.dtl", few_images({"epochs=1", "blocks=2", "width=4", "Fashion.batch=96"})});
 }
 
+TEST_CASE("the examples of an autoencoder, of factors and of a recurrent network train on two replicas as on one device") {
+  check_equivalence({"examples/vae/vae.dtl", few_images({"epochs=1"})});
+  check_equivalence(
+      {"examples/factorisation/factorisation.dtl",
+       {"epochs=1", "users=60", "items=40",
+        "Ratings.train=synthetic(600, fields = { user = integers(0, users, []), item = integers(0, items, []), luck = normal([]) })",
+        "Ratings.test=synthetic(50, fields = { user = integers(0, users, []), item = integers(0, items, []), luck = normal([]) })"}});
+  check_equivalence({"examples/lstm/lstm.dtl", few_images({"epochs=1", "units=8"})});
+}
+
 TEST_CASE("the example of a GAN trains on two replicas as on one device") {
   check_equivalence({"examples/gan/gan.dtl",
                      {"epochs=2", "Ring.train=synthetic(1_000, fields = { mode = integers(0, modes, []), offset = normal([2]) })"}});
