@@ -237,6 +237,7 @@ Shared DataStore::open_stage(const sema::SourceSpec& spec, size_t index, Shared 
   if (name == "records") return open_records(stage);
   if (name == "concat") return data::concat(std::move(inner));
   if (name == "zip") return data::zip(std::move(inner));
+  if (name == "join") return data::join(std::move(before), inner[0], inner[1]);
   if (name == "take") return data::take(before, count_of(stage, before->examples()));
   if (name == "skip") return data::skip(before, count_of(stage, before->examples()));
   if (name == "where") return data::where(std::move(before), row_expression(*stage.predicate));

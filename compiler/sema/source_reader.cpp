@@ -19,6 +19,7 @@ struct SourceFunction {
   std::string_view name;
   Position position;
   std::string_view parameters;  ///< as in Builtin; `sources...` are sources
+  bool takes_sources = false;   ///< all its parameters are sources
 };
 
 constexpr SourceFunction kFunctions[] = {
@@ -31,6 +32,7 @@ constexpr SourceFunction kFunctions[] = {
     {"records", Position::first, "rows"},
     {"concat", Position::first, "sources..."},
     {"zip", Position::first, "sources..."},
+    {"join", Position::piped, "table at", true},
     {"take", Position::piped, "n"},
     {"skip", Position::piped, "n"},
     {"where", Position::piped, "condition"},
@@ -159,7 +161,17 @@ class SourceReader {
         reporter_.report(expr.range, diag::missing_argument, name, names[i]);
         return false;
       }
-      if (!arguments(stage, *slots, spec, readable)) return false;
+      if (function->takes_sources) {
+        bool good = true;
+        for (const Arg* slot : *slots) {
+          SourceSpec inner;
+          good &= read(*slot->expr, inner);
+          stage.sources.push_back(std::move(inner));
+        }
+        if (!good) return false;
+      } else if (!arguments(stage, *slots, spec, readable)) {
+        return false;
+      }
     }
     spec.stages.push_back(std::move(stage));
     return true;

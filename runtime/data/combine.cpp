@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cassert>
+#include <cstring>
 #include <set>
 
 #include "runtime/data/order.h"
@@ -127,6 +128,68 @@ class Zip : public Source {
   std::vector<std::pair<size_t, size_t>> from_;  ///< source and field
 };
 
+class Joined : public Source {
+ public:
+  static constexpr int64_t kMostIndices = 1024;  ///< of one row: they are read onto the stack
+
+  Joined(Shared source, Shared table, Shared at)
+      : source_(std::move(source)), table_(std::move(table)), at_(std::move(at)), fields_(source_->fields()) {
+    const std::vector<int64_t>& shape = at_->fields()[0].shape;
+    for (Field field : table_->fields()) {
+      field.shape.insert(field.shape.begin(), shape.begin(), shape.end());
+      fields_.push_back(std::move(field));
+    }
+  }
+
+  int64_t examples() const override { return source_->examples(); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  void finish() const override {
+    source_->finish();
+    table_->finish();
+    at_->finish();
+    check_range(*at_, 0, "at", table_->examples());
+  }
+  void gather(size_t field, std::span<const int64_t> rows, std::byte* to) const override {
+    const size_t own = source_->fields().size();
+    if (field < own) return source_->gather(field, rows, to);
+    const Field& index = at_->fields()[0];
+    const auto each = static_cast<size_t>(index.elements());
+    if (each == 0) return;
+    std::array<std::byte, kMostIndices * 8> read;
+    std::array<int64_t, kMostIndices> mapped;
+    const size_t most = kMostIndices / each;
+    for (size_t begin = 0; begin < rows.size(); begin += most) {
+      const size_t n = std::min(rows.size() - begin, most);
+      at_->gather(0, rows.subspan(begin, n), read.data());
+      for (size_t i = 0; i < n * each; ++i) mapped[i] = number(index.dtype, read.data(), i);
+      table_->gather(field - own, {mapped.data(), n * each}, to);
+      to += static_cast<int64_t>(n) * fields_[field].bytes();
+    }
+  }
+  std::string_view text(size_t field, int64_t row) const override { return source_->text(field, row); }
+  std::string place(int64_t row) const override { return source_->place(row); }
+  std::optional<std::pair<int64_t, int64_t>> bounds(size_t field) const override {
+    const size_t own = source_->fields().size();
+    return field < own ? source_->bounds(field) : table_->bounds(field - own);
+  }
+
+ private:
+  template <class T>
+  static int64_t element(const std::byte* from, size_t i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+    return static_cast<int64_t>(value);
+  }
+  static int64_t number(DType dtype, const std::byte* from, size_t i) {
+    if (dtype == DType::i64) return element<int64_t>(from, i);
+    if (dtype == DType::i32) return element<int32_t>(from, i);
+    return dtype == DType::i8 ? element<int8_t>(from, i) : element<uint8_t>(from, i);
+  }
+
+  Shared source_, table_, at_;
+  std::vector<Field> fields_;
+};
+
 class Windows : public Source {
  public:
   Windows(Shared source, int64_t size, int64_t stride)
@@ -212,6 +275,23 @@ Shared zip(std::vector<Shared> sources) {
     }
   }
   return std::make_shared<Zip>(std::move(sources));
+}
+
+Shared join(Shared source, Shared table, Shared at) {
+  if (at->examples() != source->examples())
+    throw Fault(5009, {"join", std::to_string(source->examples()), "its `at`", std::to_string(at->examples())});
+  const std::vector<Field>& indices = at->fields();
+  if (indices.size() != 1 || indices[0].text || !is_integer(indices[0].dtype)) throw Fault(5116, {"join", "`at` is one field of integers"});
+  if (indices[0].elements() > Joined::kMostIndices)
+    throw Fault(5116,
+                {"join", fmt::format("each row of `at` has {} indices, and {} is the most", indices[0].elements(), Joined::kMostIndices)});
+  for (const Field& field : table->fields()) {
+    if (field.text) throw Fault(5116, {"join", "the joined table has texts"});
+    for (const Field& other : source->fields()) {
+      if (!field.name.empty() && field.name == other.name) throw Fault(5024, {"join", field.name});
+    }
+  }
+  return std::make_shared<Joined>(std::move(source), std::move(table), std::move(at));
 }
 
 Shared windows(Shared source, int64_t size, int64_t stride) {

@@ -18,6 +18,12 @@ std::shared_ptr<const Source> concat(std::vector<std::shared_ptr<const Source>> 
 /// The fields of all, side by side. Faults: 5009 numbers of rows differ, 5024 a name that occurs twice.
 std::shared_ptr<const Source> zip(std::vector<std::shared_ptr<const Source>> sources);
 
+/// Each row with rows of `table` besides: those that row i of `at`, one field of integers, names. Table's fields follow the
+/// source's own, with `at`'s dimensions first. Faults: 5009 numbers of rows differ, 5024 a name that occurs twice, 5116 what
+/// cannot be joined; 5019, at `finish`, an index that the table has no row for.
+std::shared_ptr<const Source> join(std::shared_ptr<const Source> source, std::shared_ptr<const Source> table,
+                                   std::shared_ptr<const Source> at);
+
 /// Example i holds the rows i·stride … i·stride + size: each field gets a first dimension of `size`. What is left at the end
 /// is dropped. Fault 5116 for fields of texts.
 std::shared_ptr<const Source> windows(std::shared_ptr<const Source> source, int64_t size, int64_t stride);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/data/combine.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/plan/fault.h"
 
@@ -98,6 +99,36 @@ TEST_CASE("take and skip part a source") {
       CHECK(fault.arguments() == std::vector<std::string>{taking ? "take" : "skip", "1001", "1000"});
     }
   }
+}
+
+TEST_CASE("join: each row has the table's rows that its indices name") {
+  const auto code_of = [](const auto& run) {
+    try {
+      run();
+      return 0;
+    } catch (const Fault& fault) {
+      return fault.code();
+    }
+  };
+  const auto rows = synthetic(300, 1, {{"id", Generator::integers, 0, 9, {}}});
+  const auto table = synthetic(50, 2, {{"x", Generator::normal, 0, 1, {4}}});
+  const auto at = synthetic(300, 3, {{"at", Generator::integers, 0, 50, {2, 3}}});
+  const auto joined = join(rows, table, at);
+  joined->finish();
+  REQUIRE(joined->fields().size() == 2);
+  CHECK(joined->examples() == 300);
+  CHECK(joined->fields()[1].shape == std::vector<int64_t>{2, 3, 4});
+  CHECK(rows_of<int64_t>(*joined, 0, {7, 299}) == rows_of<int64_t>(*rows, 0, {7, 299}));
+  // More rows than are read at once, in any order.
+  std::vector<int64_t> order = first(300);
+  std::reverse(order.begin(), order.end());
+  CHECK(rows_of<float>(*joined, 1, order) == rows_of<float>(*table, 0, rows_of<int64_t>(*at, 0, order)));
+
+  CHECK(code_of([&] { join(take(rows, 299), table, at); }) == 5009);
+  CHECK(code_of([&] { join(rows, table, synthetic(300, 3, {{"at", Generator::uniform, 0, 1, {}}})); }) == 5116);
+  CHECK(code_of([&] { join(rows, table, synthetic(300, 3, {{"at", Generator::integers, 0, 50, {1025}}})); }) == 5116);
+  CHECK(code_of([&] { join(rows, synthetic(50, 2, {{"id", Generator::normal, 0, 1, {}}}), at); }) == 5024);
+  CHECK(code_of([&] { join(rows, take(table, 40), at)->finish(); }) == 5019);
 }
 
 }  // namespace
