@@ -134,7 +134,7 @@ class Evaluator {
   /// Where results of layers and models go, with the paths of their instances, while it is set.
   std::vector<std::pair<std::string, Value>>* layer_results = nullptr;
   std::optional<std::string> predict;  ///< Options::predict, for the train block that is chosen
-  bool stands_in = false;  ///< a model at fault gave what it promises, so that its callers go on: no weights are behind that
+  bool stands_in = false;              ///< a model at fault gave what it promises, so that its callers go on: no weights are behind that
   /// What a value is, a tensor with its type.
   std::string shown(const Value& value) const;
   bool in_library(const syntax::Decl& decl) const { return reporter_.in_library(decl.range); }
