@@ -56,7 +56,7 @@ class Repl {
     std::string text;
     while (!quit_) {
       out_.flush();
-      if (!out_ || !err_) throw Fault(6004, {std::strerror(errno ? errno : EIO)});  // nobody sees an answer any more
+      if (!out_ || !err_) throw Fault(6004, {std::strerror(EIO)});  // in this process or a child; nobody sees an answer any more
       const LineReader::Line line = reader->read(text.empty() ? "dtl> " : "...> ");
       if (line.kind == LineReader::Kind::interrupted) {
         text.clear();
