@@ -80,6 +80,7 @@ std::vector<double> reports(const Program& program, const test::TemporaryFolder&
 void check_equivalence(const Program& program) {
   const test::TemporaryFolder folder("programs");
   folder.plain("messages.csv", messages());
+  put_graph(folder);
   CAPTURE(program.file);
   const std::vector<double> one = reports(program, folder, "one_device()");
   REQUIRE(one.size() >= 2);
@@ -117,6 +118,10 @@ TEST_CASE("the examples of an autoencoder, of factors and of a recurrent network
         "Ratings.train=synthetic(600, fields = { user = integers(0, users, []), item = integers(0, items, []), luck = normal([]) })",
         "Ratings.test=synthetic(50, fields = { user = integers(0, users, []), item = integers(0, items, []), luck = normal([]) })"}});
   check_equivalence({"examples/lstm/lstm.dtl", few_images({"epochs=1", "units=8"})});
+}
+
+TEST_CASE("the example of a graph of neighbours trains on two replicas as on one device") {
+  check_equivalence({"examples/neighbours/neighbours.dtl", {"epochs=3", "Moons.batch=50"}});
 }
 
 TEST_CASE("the example of a GAN trains on two replicas as on one device") {
