@@ -1,5 +1,6 @@
 // Whole programs, as users run them: each trains on two replicas as on one device, through every report it makes.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,6 +15,7 @@ namespace {
 struct Program {
   const char* file;
   std::vector<std::string> sets;  ///< what makes it short
+  const char* prepare = nullptr;  ///< the script that makes its data
 };
 
 const std::string kImages = "idx(images = \"train-images-idx3-ubyte.gz\", labels = \"train-labels-idx1-ubyte.gz\")";
@@ -80,7 +82,10 @@ std::vector<double> reports(const Program& program, const test::TemporaryFolder&
 void check_equivalence(const Program& program) {
   const test::TemporaryFolder folder("programs");
   folder.plain("messages.csv", messages());
-  put_graph(folder);
+  if (program.prepare) {
+    const std::string command = std::string(DTL_SOURCE_DIR) + "/" + program.prepare + " " + folder.path() + " >/dev/null";
+    REQUIRE(std::system(command.c_str()) == 0);
+  }
   CAPTURE(program.file);
   const std::vector<double> one = reports(program, folder, "one_device()");
   REQUIRE(one.size() >= 2);
@@ -121,7 +126,7 @@ TEST_CASE("the examples of an autoencoder, of factors and of a recurrent network
 }
 
 TEST_CASE("the example of a graph of neighbours trains on two replicas as on one device") {
-  check_equivalence({"examples/neighbours/neighbours.dtl", {"epochs=3", "Moons.batch=50"}});
+  check_equivalence({"examples/neighbours/neighbours.dtl", {"epochs=3", "Moons.batch=50"}, "examples/neighbours/prepare_moons"});
 }
 
 TEST_CASE("the example of a GAN trains on two replicas as on one device") {
