@@ -364,12 +364,15 @@ train {
     INFO(name << "\n" << checked.diagnostics);
     CHECK(checked.program);
   }
-  for (const char* name : {"multi_worker()", "central_storage()", "parameter_server()", "local_sgd()"}) {
+  for (const auto& [name, parts] : {std::pair("central_storage()", 1), {"parameter_server()", 2}, {"local_sgd()", 2}}) {
     const Checked checked = check(program + "  strategy = " + name + "\n}\n");
     INFO(name << "\n" << checked.diagnostics);
-    CHECK(!checked.program);
-    CHECK(checked.diagnostics.find("not supported yet") != std::string::npos);
+    REQUIRE(checked.program);
+    CHECK(checked.program->strategy.later.size() == static_cast<size_t>(parts));
   }
+  const Checked machines = check(program + "  strategy = multi_worker()\n}\n");
+  CHECK(!machines.program);
+  CHECK(machines.diagnostics.find("not supported yet") != std::string::npos);
   const Checked checked = check(program + "  strategy = mirrored(replicas = 3, communication = { bucket = 4MB, overlap = false })\n}\n");
   REQUIRE(checked.program);
   CHECK(checked.program->strategy.mesh.axes[0].size == 3);

@@ -145,7 +145,8 @@ TEST_CASE("strategies") {
   CHECK(strategy("mesh = { data = 2 }\n batch = broadcst") == "not_a_placement");
   CHECK(strategy("mesh = { data = 2 }") == "missing_setting");
   CHECK(strategy("mesh = { data = 2 }\n batch = split(data)\n weigths = broadcast") == "unknown_setting");
-  CHECK(strategy("mesh = { data = 2 }\n batch = split(data)\n optimizer = local") == "not_supported_yet");
+  CHECK(strategy("mesh = { data = 2 }\n batch = split(data)\n optimizer = local").empty());  // checked, and not placed
+  CHECK(strategy("mesh = { data = 2 }\n batch = split(data)\n weights = partitioned(server)") == "not_an_axis");
   CHECK(strategy("mesh = { data = 2 }\n batch = split(data)\n communication = { bucket = 3 }") == "setting_type");
   const auto zero = check(program_of({.before = "param n: int = 0\n", .settings = "strategy = mirrored(replicas = n)"}));
   CHECK(zero->symbols() == "no_devices");
