@@ -108,6 +108,19 @@ TEST_CASE("the first programs train on two replicas as on one device") {
                      {"epochs=2", "Points.train=synthetic(600, seed = 1, fields = { x = normal([32]), noise = normal([]) })"}});
 }
 
+TEST_CASE("batches joined to updates train as the larger batch, a short last update included") {
+  const test::TemporaryFolder folder("programs");
+  const auto run = [&](const std::vector<std::string>& sets, const char* strategy) {
+    return reports({"tests/programs/fashion_mlp.dtl", few_images(sets)}, folder, strategy);
+  };
+  const std::vector<double> large = run({"epochs=2", "Fashion.batch=200"}, "one_device()");
+  for (const char* strategy : {"one_device()", "mirrored(replicas = 2)"}) {
+    const std::vector<double> joined = run({"epochs=2", "Fashion.batch=100", "gradients={ accumulate = 2 }"}, strategy);
+    REQUIRE(joined.size() == large.size());
+    for (size_t i = 0; i < large.size(); ++i) CHECK(std::abs(joined[i] - large[i]) <= 1e-9 * std::abs(large[i]) + 1e-12);
+  }
+}
+
 TEST_CASE("convolutional programs train on two replicas as on one device, augmentation and batch norm included") {
   const test::TemporaryFolder checkpoints("programs_checkpoints");
   check_equivalence({"tests/programs/fashion_cnn.dtl", few_images({"epochs=1", "width=4", "Fashion.batch=96",
