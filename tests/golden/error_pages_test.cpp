@@ -2,17 +2,14 @@
 //
 // A page is `# DTL2003 · inner_dimensions_differ`, prose, and fenced programs: ```dtl wrong [options of check]``` and
 // ```dtl right [options]```. A code that no program shows alone says so in a line that begins `No program shows it`.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "compiler/driver/embedded.h"
-#include "compiler/driver/options.h"
 #include "compiler/source/diagnostic.h"
+#include "tests/golden/page_testing.h"
 
 namespace dtl::driver {
 namespace {
@@ -46,28 +43,10 @@ std::vector<Block> blocks_of(std::string_view page) {
   return blocks;
 }
 
-struct Ran {
-  int status;
-  std::string text;
-};
-
 Ran check_text(const Block& block) {
-  const fs::path file = fs::temp_directory_path() / ("page-" + std::to_string(getpid()) + ".dtl");
-  std::ofstream(file) << block.text;
   std::vector<std::string> words = {"check"};
   words.insert(words.end(), block.options.begin(), block.options.end());
-  words.push_back(file.string());
-  std::ostringstream out, err;
-  const int status = run(words, out, err);
-  fs::remove(file);
-  return {status, err.str()};
-}
-
-std::set<std::string> codes_in(const std::string& text) {
-  std::set<std::string> codes;
-  static const std::regex pattern(R"(\[(DTL\d{4})\])");
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) codes.insert((*it)[1]);
-  return codes;
+  return run_on(std::move(words), block.text);
 }
 
 }  // namespace

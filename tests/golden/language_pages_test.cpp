@@ -2,17 +2,14 @@
 //
 // ```dtl is a whole program without mistakes; ```dtl-part declarations, items of a body, or heads of declarations that parse;
 // ```dtl-error DTL2003 a program whose mistakes have that code and no other.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
-#include "compiler/driver/options.h"
 #include "source_dir.h"
+#include "tests/golden/page_testing.h"
 
 namespace dtl::driver {
 namespace {
@@ -44,28 +41,6 @@ std::vector<Block> blocks_of(const fs::path& page) {
     }
   }
   return blocks;
-}
-
-struct Ran {
-  int status;
-  std::string text;
-};
-
-Ran run_on(std::vector<std::string> words, const std::string& text) {
-  const fs::path file = fs::temp_directory_path() / ("language-" + std::to_string(getpid()) + ".dtl");
-  std::ofstream(file) << text;
-  words.push_back(file.string());
-  std::ostringstream out, err;
-  const int status = run(words, out, err);
-  fs::remove(file);
-  return {status, err.str()};
-}
-
-std::set<std::string> codes_in(const std::string& text) {
-  std::set<std::string> codes;
-  static const std::regex pattern(R"(\[(DTL\d{4})\])");
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), pattern); it != std::sregex_iterator(); ++it) codes.insert((*it)[1]);
-  return codes;
 }
 
 /// As declarations, as items of a body, or as heads of declarations.
