@@ -17,6 +17,7 @@ namespace dtl::driver {
 namespace {
 
 constexpr std::string_view kVocabulary = "vocabulary-", kText = ".txt";
+constexpr const char* kDescription = "data.json";
 
 checkpoint::Checkpoint open_checkpoint(const Options& options, const std::string& path, std::ostream& err) {
   return checkpoint::open(path, [&](const std::string& damaged, const Fault& why) {
@@ -33,12 +34,12 @@ void use_vocabularies(DataStore& data, const checkpoint::Checkpoint& from) {
   }
 }
 
-bool has_vocabularies_of(const DataStore& data, const checkpoint::Checkpoint& from) {
-  const auto now = vocabulary_files(data);
-  return std::all_of(now.begin(), now.end(), [&](const auto& file) {
-    const auto saved = from.text(file.first);
-    return !saved || *saved == file.second;
-  });
+void use_description(DataStore& data, const checkpoint::Checkpoint& from) {
+  const auto text = from.text(kDescription);
+  if (!text) return;  // saved before there were descriptions
+  auto description = parse_description(*text);
+  if (!description) throw Fault(6103, {from.path() + "/" + kDescription, "it is no description of data"});
+  data.use_description(std::move(*description));
 }
 
 /// `a` and 3 more
@@ -49,26 +50,39 @@ std::string first_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::map<std::string, std::string> vocabulary_files(const DataStore& data) {
+std::map<std::string, std::string> data_files(const DataStore& data) {
   std::map<std::string, std::string> files;
   for (const auto& [name, vocabulary] : data.vocabularies()) files[fmt::format("{}{}{}", kVocabulary, name, kText)] = vocabulary->to_text();
+  files[kDescription] = description_text(data.description());
   return files;
 }
 
-Restored check_restored(const Options& options, data::Decoding decoding, const std::optional<std::string>& from, std::ostream& err) {
+Restored check_restored(const Options& options, data::Decoding decoding, const std::optional<std::string>& from, bool described,
+                        std::ostream& err) {
   Restored restored;
   if (from && !from->empty()) restored.from.emplace(open_checkpoint(options, *from, err));
-  const auto check = [&] {
-    restored.compilation = std::make_unique<Compilation>(options, decoding);
-    if (restored.from) use_vocabularies(restored.compilation->data, *restored.from);
-    return restored.compilation->parse() && restored.compilation->check();
-  };
-  if (!check() || !from || restored.from) return restored;
-  // Where the program saves is known only now, so its vocabularies may have come from its data.
-  if (!restored.compilation->program->checkpoint) throw Fault(6113, {});
-  restored.from.emplace(open_checkpoint(options, restored.compilation->program->checkpoint->directory, err));
-  if (!has_vocabularies_of(restored.compilation->data, *restored.from)) check();
-  return restored;
+  restored.compilation = std::make_unique<Compilation>(options, decoding);
+  Compilation& compilation = *restored.compilation;
+  if (!compilation.parse()) return restored;
+  std::optional<Fault> none;  // a mistake in the program is told first
+  if (from && from->empty()) {
+    try {
+      if (const auto directory = compilation.checkpoint_directory()) restored.from.emplace(open_checkpoint(options, *directory, err));
+    } catch (const Fault& fault) {
+      none = fault;
+    }
+  }
+  if (restored.from) {
+    use_vocabularies(compilation.data, *restored.from);
+    if (described) use_description(compilation.data, *restored.from);
+  }
+  const bool good = compilation.check();
+  // Data may be missing just because the checkpoint is.
+  if (none && (good || compilation.failure_status() == 2)) throw Fault(*none);
+  if (!good || !from || restored.from) return restored;
+  if (!compilation.program->checkpoint) throw Fault(6113, {});
+  // Where the program saves depends on its data.
+  return check_restored(options, decoding, compilation.program->checkpoint->directory, described, err);
 }
 
 void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint, bool training) {

@@ -22,11 +22,13 @@ struct Restored {
 };
 /// Parses and checks the program of `options`; its mistakes are in the Compilation's sink. With `from`, a checkpoint or the
 /// directory of a run (empty: the one that the program saves in), that checkpoint is opened, damaged ones that are newer are told
-/// on `err`, and the program is checked by its vocabularies: its weights belong to them. Faults: 6102, 6103, 6105, 6113, 5001.
-Restored check_restored(const Options& options, data::Decoding decoding, const std::optional<std::string>& from, std::ostream& err);
+/// on `err`, and the program is checked by its vocabularies: its weights belong to them. With `described`, data that is not there
+/// is as the checkpoint describes it. Faults: 6102, 6103, 6105, 6113, 5001.
+Restored check_restored(const Options& options, data::Decoding decoding, const std::optional<std::string>& from, bool described,
+                        std::ostream& err);
 
-/// Vocabularies as files of a checkpoint, by name.
-std::map<std::string, std::string> vocabulary_files(const DataStore& data);
+/// What a checkpoint keeps of the data, as files by name: vocabularies, and what its sources are like.
+std::map<std::string, std::string> data_files(const DataStore& data);
 
 /// Compares names and types. With `training`, optimizer states too; else weights and states of layers alone. Faults: 6106, 6107, 6108.
 void check_fit(const plan::Plan& plan, const checkpoint::Checkpoint& checkpoint, bool training);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/driver/data_description.h"
 #include "compiler/driver/options.h"
 #include "compiler/sema/data_catalogue.h"
 #include "compiler/source/diagnostic.h"
@@ -40,17 +41,31 @@ class DataStore {
                     source::Range range, source::Sink& into);
   /// Waits until all that was opened is read; false after reports.
   bool finish(source::Sink& into);
+  /// The same of one source, and of what it is made of.
+  bool finish(const sema::SourceSpec& spec, source::Sink& into);
+  /// Whether the data of a source is there, and not only described by a checkpoint; false after a report of what is missing.
+  bool require(const sema::SourceSpec& spec, source::Sink& into);
 
   /// Where the program names a file of data, and the file's absolute path.
   const std::vector<std::pair<source::Range, std::string>>& files() const { return named_; }
 
   /// Vocabularies in use, by name (`Corpus.vocabulary`): what a checkpoint keeps, by `Vocabulary::to_text`.
   const std::map<std::string, std::shared_ptr<const data::Vocabulary>>& vocabularies() const { return vocabularies_; }
+  /// What sema was told of sources: what a checkpoint keeps besides.
+  const DataDescription& description() const { return description_; }
+  /// Sources whose files are not there are as a checkpoint describes them. Before sema asks for any.
+  void use_description(DataDescription description) { described_ = std::move(description); }
   /// A vocabulary of a checkpoint is used in place of the one that the data would give. Before sema asks for it.
   void use_vocabulary(const std::string& name, std::shared_ptr<const data::Vocabulary> vocabulary) { saved_[name] = std::move(vocabulary); }
 
  private:
   using Shared = std::shared_ptr<const data::Source>;
+  struct Opened {
+    source::Range range;
+    Shared source;
+  };
+  bool finish(const Opened& opened, source::Sink& into);
+  std::optional<sema::SplitInfo> look_at(const sema::SourceSpec& spec, source::Sink& into);
   Shared open_stages(const sema::SourceSpec& spec, size_t count, source::Sink& into);
   Shared open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into);
   Shared derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
@@ -62,18 +77,22 @@ class DataStore {
   /// The key of the first `count` stages; with `contents`, it changes with the files.
   std::string key_of(const sema::SourceSpec& spec, size_t count, bool contents) const;
   void report(source::Sink& into, source::Range range, const Fault& fault);
+  /// A file of a source that is not there.
+  struct Missing {
+    source::Range range;
+    Fault fault;
+  };
+  std::optional<Missing> find_missing(const sema::SourceSpec& spec) const;
 
   const Options* options_;
   data::Cache cache_;
   data::IdxFiles files_;
   std::vector<std::pair<source::Range, std::string>> named_;
-  struct Opened {
-    source::Range range;
-    Shared source;
-  };
   std::map<std::string, Opened> opened_;
   std::map<std::string, std::shared_ptr<const data::Vocabulary>> vocabularies_, saved_;
   std::set<std::string> told_;
+  DataDescription description_;
+  std::optional<DataDescription> described_;  ///< by hash
 };
 
 /// The folder of kernels and decoded data; empty: none.

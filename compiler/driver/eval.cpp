@@ -12,38 +12,39 @@
 namespace dtl::driver {
 namespace {
 
-/// Those that were asked for; else all that training evaluates. False after a report.
-bool choose_splits(const Options& options, Compilation& compilation, std::vector<train::Split>& splits) {
+/// Those that were asked for; else all that training evaluates. Empty after a report.
+std::vector<const sema::DataSplit*> choose_splits(const Options& options, Compilation& compilation) {
   std::vector<std::string> names;
   for (const sema::DataSplit& split : compilation.program->data.splits) names.push_back(split.name);
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
   for (const std::string& name : options.splits) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (has(names, name)) continue;
     compilation.sink.report({}, diag::no_such_split, name).help("it has " + sema::enumerate(names));
-    return false;
+    return {};
   }
-  for (train::Split& split : splits_of(compilation)) {
-    const bool wanted = options.splits.empty()
-                            ? split.name != "train"
-                            : std::find(options.splits.begin(), options.splits.end(), split.name) != options.splits.end();
-    if (wanted) splits.push_back(std::move(split));
+  std::vector<const sema::DataSplit*> chosen;
+  for (const sema::DataSplit& split : compilation.program->data.splits) {
+    if (!(options.splits.empty() ? split.name != "train" : has(options.splits, split.name))) continue;
+    if (!compilation.data.require(split.source, compilation.sink)) return {};
+    chosen.push_back(&split);
   }
-  if (splits.empty()) {
-    compilation.sink.report({}, diag::no_such_split, "validation").help("`--split train` evaluates the training set");
-    return false;
-  }
-  return true;
+  if (chosen.empty()) compilation.sink.report({}, diag::no_such_split, "validation").help("`--split train` evaluates the training set");
+  return chosen;
 }
 
 }  // namespace
 
 int eval(const Options& options, std::ostream& out, std::ostream& err) {
-  const Restored restored = check_restored(options, data::Decoding::at_once, options.from, err);
+  const Restored restored = check_restored(options, data::Decoding::at_once, options.from, true, err);
   Compilation& compilation = *restored.compilation;
   std::optional<plan::Plan> plan;
-  std::vector<train::Split> splits;
+  std::vector<const sema::DataSplit*> chosen;
   if (!compilation.sink.has_errors()) {
     if (!compilation.program->eval_step) compilation.sink.report({}, diag::nothing_to_evaluate);
-    if (!compilation.sink.has_errors() && choose_splits(options, compilation, splits)) plan = compilation.plan(lower::Purpose::evaluate);
+    if (!compilation.sink.has_errors()) chosen = choose_splits(options, compilation);
+    if (!chosen.empty()) plan = compilation.plan(lower::Purpose::evaluate);
   }
   if (!plan) {
     compilation.print_diagnostics(err);
@@ -51,11 +52,14 @@ int eval(const Options& options, std::ostream& out, std::ostream& err) {
   }
   check_fit(*plan, *restored.from, false);
   const Runnable run = make_runnable(options, std::move(*plan), compilation.cores());
-  const bool read = compilation.finish_data(true);
+  bool read = true;
+  for (const sema::DataSplit* split : chosen) read &= compilation.finish_split(*split);
   compilation.print_diagnostics(err);
   if (!read) return compilation.failure_status();
   check_memory(run.executable.plan, run.topology);
 
+  std::vector<train::Split> splits;
+  for (const sema::DataSplit* split : chosen) splits.push_back({split->name, compilation.source(split->source)});
   const sema::Program& program = *compilation.program;
   train::Executor executor(run.executable, run.topology);
   train::set_seed(executor, program.seed);

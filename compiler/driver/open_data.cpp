@@ -205,6 +205,8 @@ void DataStore::report(source::Sink& into, source::Range range, const Fault& fau
     source::Diagnostic diagnostic{row.code, row.symbol, row.severity, range, message, {}, {}};
     source::Reported reported = into.add(std::move(diagnostic));
     if (fault.code() == diag::no_data_file.code) reported.help("name the folder of the data with --data or DTL_DATA");
+    if (fault.code() == diag::no_data_file.code && described_)
+      reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
     if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code)
       reported.help("`on_error = skip(limit = 100)` in the dataset leaves up to 100 such rows out, and says so");
     return;
@@ -290,8 +292,45 @@ void DataStore::note(const sema::SourceSpec& spec) {
   }
 }
 
+std::optional<DataStore::Missing> DataStore::find_missing(const sema::SourceSpec& spec) const {
+  for (const sema::SourceStage& stage : spec.stages) {
+    for (const char* key : {"file", "images", "labels"}) {
+      const auto file = stage.strings.find(key);
+      if (file == stage.strings.end()) continue;
+      try {
+        static_cast<void>(path_of(file->second));
+      } catch (const Fault& fault) {
+        return Missing{stage.range, fault};
+      }
+    }
+    for (const sema::SourceSpec& inner : stage.sources) {
+      if (auto missing = find_missing(inner)) return missing;
+    }
+  }
+  return std::nullopt;
+}
+
+bool DataStore::require(const sema::SourceSpec& spec, source::Sink& into) {
+  if (source(spec)) return true;
+  const auto missing = find_missing(spec);
+  DTL_CHECK(missing, "a source that is there was not opened");
+  report(into, missing->range, missing->fault);
+  return false;
+}
+
 std::optional<sema::SplitInfo> DataStore::open(const sema::SourceSpec& spec, source::Sink& into) {
   note(spec);
+  const std::string key = key_of(spec, spec.stages.size(), false);
+  if (described_ && find_missing(spec)) {
+    const auto described = described_->find(hash_of_source(key));
+    if (described != described_->end()) return description_[key] = described->second;
+  }
+  auto info = look_at(spec, into);
+  if (info) description_[key] = *info;
+  return info;
+}
+
+std::optional<sema::SplitInfo> DataStore::look_at(const sema::SourceSpec& spec, source::Sink& into) {
   const Shared source = open_stages(spec, spec.stages.size(), into);
   if (!source) return std::nullopt;
   sema::SplitInfo info{source->examples(), {}, {}};
@@ -397,15 +436,27 @@ bool DataStore::check_ranges(const data::Source& source, const std::vector<std::
   }
 }
 
+bool DataStore::finish(const Opened& opened, source::Sink& into) {
+  try {
+    opened.source->finish();
+    return true;
+  } catch (const Fault& fault) {
+    report(into, opened.range, fault);
+    return false;
+  }
+}
+
 bool DataStore::finish(source::Sink& into) {
   bool good = true;
-  for (const auto& [key, opened] : opened_) {
-    try {
-      opened.source->finish();
-    } catch (const Fault& fault) {
-      report(into, opened.range, fault);
-      good = false;
-    }
+  for (const auto& [key, opened] : opened_) good &= finish(opened, into);
+  return good;
+}
+
+bool DataStore::finish(const sema::SourceSpec& spec, source::Sink& into) {
+  bool good = true;
+  for (size_t i = 0; i < spec.stages.size(); ++i) {
+    for (const sema::SourceSpec& inner : spec.stages[i].sources) good &= finish(inner, into);
+    good &= finish(opened_.at(key_of(spec, i + 1, false)), into);
   }
   return good;
 }

@@ -65,40 +65,47 @@ bool Compilation::parse(const std::vector<std::pair<std::string, std::string>>& 
   return !sink.has_errors();
 }
 
-std::optional<sema::Options> Compilation::prepare() {
+const sema::Options* Compilation::prepare() {
+  if (prepared_) return &*prepared_;
   for (const EmbeddedFile& file : stdlib_files()) {
     const source::FileId id = sources.add("<stdlib>/" + std::string(file.name), std::string(file.text));
     library_.push_back(syntax::parse(sources, id, sink));
-    if (!library_.back()) return std::nullopt;
+    if (!library_.back()) return nullptr;
   }
 
-  if (!read_imports() || sink.has_errors()) return std::nullopt;
+  if (!read_imports() || sink.has_errors()) return nullptr;
 
   fragments_ = std::make_unique<syntax::Ast>();
   effective =
       sema::make_effective(*ast, imports, library_, sources, *fragments_, {options_->sets, options_->strategy, options_->train}, sink);
-  sema::Options sema_options;
+  sema::Options& sema_options = prepared_.emplace();
   sema_options.devices = cores();
   sema_options.train = options_->train;
   sema_options.predict = options_->predict;
   sema_options.imports.insert(imports.begin(), imports.end());
   sema_options.spoken_in = effective.spoken_in;
-  return sema_options;
+  return &sema_options;
 }
 
 bool Compilation::check(bool needs_train) {
-  std::optional<sema::Options> sema_options = prepare();
-  if (!sema_options) return false;
-  sema_options->needs_train = needs_train;
+  const sema::Options* prepared = prepare();
+  if (!prepared) return false;
+  sema::Options sema_options = *prepared;
+  sema_options.needs_train = needs_train;
   program = sema::check(*ast, library_, ops::table(),
                         {[this](const sema::SourceSpec& spec, source::Sink& into) { return data.open(spec, into); },
                          [this](const sema::VocabularySpec& spec, source::Sink& into) { return data.vocabulary(spec, into); }},
-                        *sema_options, sink);
+                        sema_options, sink);
   return program.has_value() && !sink.has_errors();
 }
 
+std::optional<std::string> Compilation::checkpoint_directory() {
+  const sema::Options* prepared = prepare();
+  return prepared ? sema::checkpoint_directory(*ast, library_, ops::table(), *prepared) : std::nullopt;
+}
+
 bool Compilation::check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result) {
-  const std::optional<sema::Options> sema_options = prepare();
+  const sema::Options* sema_options = prepare();
   if (!sema_options) return false;
   if (options_->strategy) {
     request.strategy = syntax::parse_expression(*fragments_, sources, sources.add("<--strategy>", *options_->strategy), sink);
@@ -163,20 +170,25 @@ std::shared_ptr<const data::Source> Compilation::source(const sema::SourceSpec& 
   return data.source(spec, names, program->data.derived);
 }
 
-bool Compilation::finish_data(bool contents) {
-  bool good = !contents || data.finish(sink);
-  for (const sema::DataSplit& split : program->data.splits) {
-    if (split.info.examples > 0) continue;
+bool Compilation::check_split(const sema::DataSplit& split, bool contents) {
+  if (split.info.examples == 0) {
     sink.report(split.source.stages.back().range, diag::not_enough_data, split.name);
-    good = false;
+    return false;
   }
-  if (!good || !contents) return good;
+  if (!contents) return true;
   std::vector<std::string> names;
   for (const sema::FieldInfo& field : program->fields) names.push_back(field.name);
-  for (const sema::DataSplit& split : program->data.splits)
-    good &= data.check_ranges(*source(split.source), names, program->data.checks, split.source.stages[0].range, sink);
+  return data.check_ranges(*source(split.source), names, program->data.checks, split.source.stages[0].range, sink);
+}
+
+bool Compilation::finish_data(bool contents) {
+  const bool read = !contents || data.finish(sink);
+  bool good = read;
+  for (const sema::DataSplit& split : program->data.splits) good &= check_split(split, contents && read);
   return good;
 }
+
+bool Compilation::finish_split(const sema::DataSplit& split) { return data.finish(split.source, sink) && check_split(split, true); }
 
 int Compilation::failure_status() const {
   // Codes of faults that lie in a file, not in the program.

@@ -35,6 +35,8 @@ class Compilation {
   bool parse(const std::vector<std::pair<std::string, std::string>>& texts);
   /// Without `needs_train`, a file of declarations alone is no mistake.
   bool check(bool needs_train = true);
+  /// Where the program saves its checkpoints, known without data and before `check`; nothing where that cannot be.
+  std::optional<std::string> checkpoint_directory();
   /// In place of `check`: one expression of an interactive session.
   bool check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result);
   /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().
@@ -57,6 +59,8 @@ class Compilation {
   /// With `contents`, waits until all data is read and checked, and reports what is broken behind its header; in any case
   /// reports splits without examples. Needs check().
   bool finish_data(bool contents);
+  /// The same with the contents of one split alone.
+  bool finish_split(const sema::DataSplit& split);
 
   source::FileId main_file;
   const std::vector<std::unique_ptr<syntax::Ast>>& library() const { return library_; }
@@ -66,11 +70,15 @@ class Compilation {
 
  private:
   bool read_imports();
-  /// The library parsed, and imports read, the command line's values put in their places; nothing after a report.
-  std::optional<sema::Options> prepare();
+  /// The library parsed, and imports read, the command line's values put in their places, all once; null after a report.
+  const sema::Options* prepare();
   void cannot_place(const transform::PlaceError& error);
 
+  /// What is known of a split's rows: reports one without examples and, where they are read, numbers that are out of range.
+  bool check_split(const sema::DataSplit& split, bool contents);
+
   const Options* options_;
+  std::optional<sema::Options> prepared_;
   std::vector<std::unique_ptr<syntax::Ast>> library_, imported_, parts_;
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
 };

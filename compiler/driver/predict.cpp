@@ -71,10 +71,9 @@ std::shared_ptr<const data::Source> open_rows(const Options& options, Compilatio
   if (!options.splits.empty()) {
     const sema::DataSplit* split = find_split(compilation, options.splits[0]);
     if (!split) return nullptr;
+    if (!compilation.data.require(split->source, compilation.sink)) return nullptr;
     names = field_names(program);
-    auto source = compilation.source(split->source);
-    source->finish();
-    return source;
+    return compilation.finish_split(*split) ? compilation.source(split->source) : nullptr;
   }
   const Needs needs = needs_of(program);
   auto source = compilation.data.open_input(options.input, program.data.splits[0].source, needs.fields, needs.derived);
@@ -98,7 +97,7 @@ void check_output(const Options& options) {
 int predict(const Options& options, std::ostream& out, std::ostream& err) {
   const data::RowFormat format = format_of(options);
   check_output(options);
-  const Restored restored = check_restored(options, data::Decoding::late, options.from, err);
+  const Restored restored = check_restored(options, data::Decoding::late, options.from, true, err);
   Compilation& compilation = *restored.compilation;
   std::optional<plan::Plan> plan;
   if (!compilation.sink.has_errors()) plan = compilation.plan(lower::Purpose::predict);

@@ -48,7 +48,7 @@ train::Saving saving_of(const sema::Program& program, const Options& options, co
   saving.maximize = settings.maximize;
   saving.program = options.file;
   saving.strategy = program.strategy.name;
-  saving.texts = vocabulary_files(data);
+  saving.texts = data_files(data);
   return saving;
 }
 
@@ -114,7 +114,7 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
   const auto resume_from = options.resume ? std::optional(options.resume_from) : std::nullopt;
-  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, err);
+  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, false, err);
   return train_checked(*restored.compilation, options, restored.from ? &*restored.from : nullptr, interrupt, begin, out, err);
 }
 

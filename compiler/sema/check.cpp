@@ -5,6 +5,7 @@
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
 #include "compiler/sema/effective.h"
+#include "compiler/sema/record_setting.h"
 #include "compiler/sema/resolve.h"
 #include "compiler/sema/sema.h"
 #include "compiler/sema/session.h"
@@ -212,6 +213,29 @@ std::optional<Program> check(const Ast& file, const Library& library, const grap
   add(params_sink);
   if (sink.has_errors()) return std::nullopt;
   return std::move(session.program);
+}
+
+std::optional<std::string> checkpoint_directory(const Ast& file, const Library& library, const graph::OpTable& ops,
+                                                const Options& options) {
+  source::Sink ignored;
+  Shared shared(library);
+  Session session(library, shared, ops, options, ignored);
+  Evaluator& evaluator = session.evaluator;
+  shared.cyclic = resolve(evaluator, session.declare_all(file, options));
+  evaluator.catalogue = &kNothing;
+  const Decl* train = the_train(file, options, session.reporter);
+  if (!train || !train->body) return std::nullopt;
+  Scope* scope = evaluator.scopes().inside(evaluator.file_root);
+  for (const syntax::Item* item : train->body->items) {
+    if (item->kind == syntax::ItemKind::let) evaluator.run_item(*item, scope);
+  }
+  const Settings settings;
+  const RecordSetting record(evaluator, settings, *train, "checkpoint", scope);
+  const RecordSetting::Entry* entry = record.find("directory");
+  if (!entry) return std::nullopt;
+  const Value value = entry->expr ? evaluator.evaluate(*entry->expr, scope) : entry->value;
+  if (!value.is(ValueKind::text) || value.text.empty()) return std::nullopt;
+  return value.text;
 }
 
 }  // namespace dtl::sema

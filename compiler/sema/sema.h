@@ -28,4 +28,9 @@ struct Options {
 std::optional<Program> check(const syntax::Ast& file, const std::vector<std::unique_ptr<syntax::Ast>>& library, const graph::OpTable& ops,
                              const DataCatalogue& catalogue, const Options& options, source::Sink& sink);
 
+/// The `directory` of the chosen train block's `checkpoint`, found without data; nothing where there is none, or where it cannot be
+/// known so. Mistakes are left to `check`.
+std::optional<std::string> checkpoint_directory(const syntax::Ast& file, const std::vector<std::unique_ptr<syntax::Ast>>& library,
+                                                const graph::OpTable& ops, const Options& options);
+
 }  // namespace dtl::sema
