@@ -85,7 +85,11 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
     auto reported =
         reporter_.report(range, diag::too_many_arguments, callee, static_cast<int64_t>(names.size()), static_cast<int64_t>(given));
     if (declared.known() && !reporter_.in_library(declared)) reported.note(declared, "`" + callee + "` is declared here");
-    if (!names.empty()) reported.help("it takes " + enumerate(names));
+    if (callee == "where") {
+      reported.help("it chooses rows of data; between tensors write `select(condition, a, b)`");
+    } else if (!names.empty()) {
+      reported.help("it takes " + enumerate(names));
+    }
     good = false;
   }
   if (good) return slots;
@@ -115,7 +119,14 @@ bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const 
     } else {
       auto reported = reporter_.report(range, diag::missing_argument, decl.name.text, name);
       if (!in_library(decl)) reported.note(parameter.name.range, "`" + name + "` is declared here");
-      if (parameter.type) reported.help("it is of type `" + text_of(*parameter.type) + "`");
+      const bool applied =
+          decl.kind == DeclKind::function && i == 0 && std::any_of(slots.begin(), slots.end(), [](const Arg* arg) { return arg; });
+      if (applied) {
+        // What a call with some of its arguments would be elsewhere.
+        reported.help(fmt::format("as a function of `{0}` it is written `{0} => {1}({0}, …)`", name, decl.name.text));
+      } else if (parameter.type) {
+        reported.help("it is of type `" + text_of(*parameter.type) + "`");
+      }
       good = false;
       continue;
     }

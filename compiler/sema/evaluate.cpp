@@ -3,6 +3,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/settings.h"
 #include "compiler/source/check.h"
 
 namespace dtl::sema {
@@ -59,7 +60,14 @@ void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope)
   std::vector<std::string> known = scope->names();
   for (std::string& declared : globals(range).names()) known.push_back(std::move(declared));
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
-  if (auto near = nearest(name, known)) reported.meant(*near);
+  const auto among = [&](const std::vector<std::string>& fields) { return std::find(fields.begin(), fields.end(), name) != fields.end(); };
+  if (auto near = nearest(name, known)) {
+    reported.meant(*near);
+  } else if (among(train_fields()) || among(dataset_fields())) {
+    reported.help("a setting is no name: make a `param` of its value, and use that in both places");
+  } else if (const std::string* there = scope->about()) {
+    reported.help(*there);
+  }
 }
 
 bool Evaluator::is_callable(const Value& value) const {

@@ -13,7 +13,8 @@ Value Evaluator::index(const Expr& expr, Scope* scope) {
   if (!base.ok()) return {};
   if (base.is(ValueKind::tensor)) return index_tensor(expr, base.tensor, scope);
   if (base.is(ValueKind::list) || base.is(ValueKind::tuple)) return index_list(expr, base, scope);
-  reporter_.report(expr.range, diag::not_indexable, shown(base));
+  auto reported = reporter_.report(expr.range, diag::not_indexable, shown(base));
+  if (base.is(ValueKind::dtype)) reported.help("types stand only behind `:` and `->`; a shape is a list: `zeros([3])`");
   return {};
 }
 

@@ -170,6 +170,7 @@ class Resolver {
     }
     Scope* inner = evaluator_.scopes().inside(scope);
     const bool known = bind_outputs(data, inner);
+    inner->describe_example(inner->names());
     bind("prediction", body.range, inner);
     for (const Item* item : body.items) {
       if (item->kind == ItemKind::block) {

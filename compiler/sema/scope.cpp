@@ -45,6 +45,10 @@ Binding* Scope::find(std::string_view name) {
   return nullptr;
 }
 
+void Scope::describe_example(const std::vector<std::string>& fields) {
+  about_ = "a loss and metrics read `prediction` and what an example is made of: " + enumerate(fields);
+}
+
 std::vector<std::string> Scope::names() const {
   std::vector<std::string> result;
   for (const Scope* scope = this; scope; scope = scope->parent_) {

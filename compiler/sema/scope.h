@@ -56,9 +56,14 @@ class Scope {
   std::deque<Binding>& bindings() { return bindings_; }
   /// Every name that a body binds here, for suggestions.
   std::vector<std::string> names() const;
+  /// This scope is that of a loss and of metrics, over an example of these fields.
+  void describe_example(const std::vector<std::string>& fields);
+  /// What there is to read in this scope, in words; null where nobody said so.
+  const std::string* about() const { return !about_.empty() ? &about_ : parent_ ? parent_->about() : nullptr; }
 
  private:
   Scope* parent_;
+  std::string about_;
   std::deque<Binding> bindings_;
   std::unordered_map<std::string_view, Binding*> latest_;  ///< by name, once the bindings are many
 };

@@ -335,6 +335,7 @@ class TrainReader {
     Value prediction = call_model(example, data, model);
     if (prediction.is(ValueKind::tensor)) emitter_.name(prediction.tensor, "prediction");
     scope->bind("prediction", prediction, called);
+    scope->describe_example(example.names);
 
     if (const Expr* expr = loss()) {
       const Value value = evaluator_.evaluate(*expr, scope);

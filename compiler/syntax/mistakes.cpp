@@ -16,6 +16,8 @@ bool opens(int32_t type) { return type == DtlParser::OPEN_PAREN || type == DtlPa
 bool closes(int32_t type) { return type == DtlParser::CLOSE_PAREN || type == DtlParser::CLOSE_BRACKET || type == DtlParser::CLOSE_BRACE; }
 bool is_reserved(int32_t type) { return type >= DtlParser::PARAM && type <= DtlParser::NOT; }
 
+bool is_unit(std::string_view word) { return word == "step" || word == "steps" || word == "epoch" || word == "epochs"; }
+
 void drop(Types& types, std::initializer_list<int32_t> unwanted) {
   for (int32_t type : unwanted) types.erase(type);
 }
@@ -60,6 +62,7 @@ std::vector<std::string> words_for(Types types) {
   const bool type_ended = !operators && types.contains(DtlParser::BAR);
   if (type_ended) drop(types, {DtlParser::BAR, DtlParser::QUESTION, DtlParser::AT, DtlParser::OPEN_BRACKET, DtlParser::ARROW});
   if (types.contains(DtlParser::NEWLINE)) drop(types, {kEndOfText, DtlParser::CLOSE_BRACE});
+  if (types.contains(DtlParser::RANGE)) drop(types, {DtlParser::OPEN_RANGE});
   for (int32_t type : types) {
     if (type == DtlParser::NEWLINE || type == DtlParser::NAME || type == DtlParser::STRING || type == DtlParser::ELSE_TEXT ||
         type == kEndOfText)
@@ -180,10 +183,14 @@ void Mistakes::advise(source::Reported& reported, const Mistake& mistake) const 
     reported.help(fmt::format("`{}` is a reserved word: choose another name", text(mistake.token)));
   } else if (found == DtlParser::LET && expects(DtlParser::TRAIN)) {
     reported.help("`let` stands in a body; a value of the whole file is a `param`");
+  } else if (found == DtlParser::COLON && (expects(DtlParser::OPEN_RANGE) || expects(DtlParser::CLOSE_BRACKET))) {
+    reported.help("a part of an axis is `a .. b`, all of it `..`, and all axes up to the next index `...`");
   } else if (found == DtlParser::COLON && expects(DtlParser::EQUALS)) {
     reported.help("a value follows `=`");
   } else if (found == DtlParser::NAME && expects(DtlParser::NEWLINE) && type(mistake.token + 1) == DtlParser::EQUALS) {
     reported.help("settings stand on lines of their own, or with a comma between");
+  } else if (found == DtlParser::NAME && type(mistake.token - 1) == DtlParser::NAME && is_unit(text(mistake.token))) {
+    reported.help(fmt::format("a unit stands on a number: write `{} * 1 {}`", text(mistake.token - 1), text(mistake.token)));
   } else if (found == DtlParser::ELSE && expects(DtlParser::ELSE_TEXT)) {
     reported.help("`require` says what is wrong: `require condition else \"text\"`");
   }

@@ -397,8 +397,8 @@ class Filter {
           sink_.report(range(raw.begin, glued ? raws_[i + 1].end : raw.end), diag::bad_number, std::string(shown.substr(0, 40)));
       if (raw.type == DtlLexer::PERCENT) {
         reported.help("there is no `%` operator: write `mod(a, b)`");
-      } else if (shown.size() > 1 && std::isdigit(static_cast<unsigned char>(shown[0])) &&
-                 shown.find_first_of("xXe_") == std::string_view::npos) {
+      } else if (shown.size() > 1 && std::isdigit(static_cast<unsigned char>(shown[0])) && !shown.starts_with("0x") &&
+                 std::isalpha(static_cast<unsigned char>(shown.back())) && shown.find('_') == std::string_view::npos) {
         reported.help("units are B kB MB GB TB KiB MiB GiB TiB, us ms s min h d, %, and, after a blank, epochs and steps");
       }
     }
