@@ -148,12 +148,26 @@ std::optional<plan::Plan> Compilation::plan(lower::Purpose purpose) try {
   std::optional<graph::Graph> replicated = graph({}, purpose);
   if (!replicated) return std::nullopt;
   auto result = transform::make_plan(*replicated, ops::table());
-  if (result) return std::move(*result);
+  if (result) {
+    name_users(*result);
+    return std::move(*result);
+  }
   cannot_place(result.error());
   return std::nullopt;
 } catch (const types::DimOverflow& overflow) {
   sink.report(program->strategy_range, diag::integer_overflow, overflow.text);
   return std::nullopt;
+}
+
+void Compilation::name_users(plan::Plan& plan) const {
+  for (plan::StateEntry& state : plan.states) {
+    if (state.role != plan::StateRole::least && state.role != plan::StateRole::most) continue;
+    for (const sema::IndexSite& site : program->index_sites) {
+      if (site.path != state.path) continue;
+      const source::Position at = sources.position(site.range.file, site.range.begin);
+      state.user = fmt::format("`{}` at {}:{}:{}", site.user, sources.file(site.range.file).name, at.line, at.column);
+    }
+  }
 }
 
 /// The choice of the strategy is to blame; the expression that it fails on is told where it is the user's.

@@ -73,6 +73,8 @@ class Compilation {
   /// The library parsed, and imports read, the command line's values put in their places, all once; null after a report.
   const sema::Options* prepare();
   void cannot_place(const transform::PlaceError& error);
+  /// What a fault of an index tells of where it is used.
+  void name_users(plan::Plan& plan) const;
 
   /// What is known of a split's rows: reports one without examples and, where they are read, numbers that are out of range.
   bool check_split(const sema::DataSplit& split, bool contents);

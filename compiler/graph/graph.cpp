@@ -6,8 +6,8 @@
 namespace dtl::graph {
 namespace {
 
-constexpr std::array<std::string_view, 11> kRoleNames = {"input",   "weight", "state",  "optimizer", "metric", "pending",
-                                                         "updates", "seed",   "report", "output",    "none"};
+constexpr std::array<std::string_view, 13> kRoleNames = {"input",   "weight", "state",  "optimizer", "metric", "pending",
+                                                         "updates", "seed",   "report", "output",    "least",  "most",    "none"};
 
 }  // namespace
 

@@ -49,6 +49,8 @@ enum class Role : uint8_t {
   seed,     ///< i64[]
   report,   ///< results only: a value for the training loop to read
   output,   ///< results only: a value of each example; first dimension `batch`
+  least,    ///< results only: the smallest of a member's numbers that are used as indices; below 0 is a fault
+  most,     ///< results only: the largest of them; `identity` or more is a fault
   none,     ///< graphs written by hand, sub-functions
 };
 std::string_view name_of(Role role);
@@ -58,7 +60,7 @@ struct Port {
   ValueId value;
   Role role = Role::none;
   std::string path;     ///< weight path, field name, `train/loss.0`
-  double identity = 0;  ///< metric, pending: what it starts from
+  double identity = 0;  ///< metric, pending: what it starts from; least, most: how many things are indexed
 };
 
 /// Entry points: `init` (results only), `train_step`, `eval_step`, `train_report`, `eval_report`, `predict_step`. A function whose

@@ -27,6 +27,8 @@ bool is_kept(Role role) {
     case Role::seed:
     case Role::report:
     case Role::output:
+    case Role::least:
+    case Role::most:
     case Role::none:
       return false;
   }
@@ -133,7 +135,7 @@ class Verifier {
     for (const Port& port : function.params) {
       const types::TensorType& type = graph_[port.value].type;
       const bool counter = port.role == Role::updates || port.role == Role::seed;
-      if (port.role == Role::report || port.role == Role::output)
+      if (port.role == Role::report || port.role == Role::output || port.role == Role::least || port.role == Role::most)
         return fmt::format("{} `{}` is a result, never a parameter", name_of(port.role), port.path);
       if (port.role == Role::input && (type.dims.empty() || type.dims[0] != types::Dim::symbol("batch"))) {
         return fmt::format("input `{}` is {}, but its first dimension must be `batch`", port.path, type.str());

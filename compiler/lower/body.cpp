@@ -54,6 +54,10 @@ std::vector<std::optional<ValueId>> lower_body(graph::Builder& builder, const se
       case StatementKind::report:
         surroundings.effect(statement, operands);
         break;
+      case StatementKind::check_index:
+        surroundings.effect(statement, operands);
+        bind(statement.results[0], operands[0]);
+        break;
       case StatementKind::enter:
         scopes.push_back(statement.path);
         break;

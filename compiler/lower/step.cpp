@@ -81,6 +81,7 @@ Touched touched_by(const sema::Program& program, const sema::Body& body, bool up
           break;
         case StatementKind::op:
         case StatementKind::report:
+        case StatementKind::check_index:
         case StatementKind::enter:
         case StatementKind::leave:
           break;
@@ -269,11 +270,24 @@ class Step {
       case StatementKind::write_state:
       case StatementKind::minimize:
       case StatementKind::report:
+      case StatementKind::check_index:
       case StatementKind::enter:
       case StatementKind::leave:
         break;
     }
     DTL_CHECK(false, "a statement reads nothing");
+  }
+
+  /// The executor looks at both after each run.
+  void check_index(const sema::IndexSite& site, ValueId value) {
+    types::Ints axes;
+    for (size_t axis = 0; axis < builder_.type(value).rank(); ++axis) axes.push_back(static_cast<int64_t>(axis));
+    const auto reduced = [&](ReduceOp op, const char* name) {
+      return axes.empty() ? value : builder_.add("reduce", {value}, {{"axes", axes}, {"op", op}}, name);
+    };
+    const auto size = static_cast<double>(site.size);
+    builder_.result(reduced(ReduceOp::min, "least"), Role::least, site.path, size);
+    builder_.result(reduced(ReduceOp::max, "most"), Role::most, site.path, size);
   }
 
   void effect(const Statement& statement, std::span<const ValueId> operands) {
@@ -282,6 +296,8 @@ class Step {
       set(states_[index], operands[0], program_.states[index]);
     } else if (statement.kind == StatementKind::report) {
       reports_.reports.push_back({statement.path, operands[0], statement.range});
+    } else if (statement.kind == StatementKind::check_index) {
+      check_index(program_.index_sites[index], operands[0]);
     } else {
       minimize(index, operands[0], operands.size() > 1 ? std::optional(operands[1]) : std::nullopt, statement.range);
     }
@@ -425,8 +441,12 @@ int place_of(Role role) {
       return 8;
     case Role::output:
       return 9;
-    case Role::none:
+    case Role::least:
       return 10;
+    case Role::most:
+      return 11;
+    case Role::none:
+      return 12;
   }
   __builtin_unreachable();
 }

@@ -397,8 +397,16 @@ Value run_full(BuiltinCall& call) {
   return x.ok() ? Value::of_tensor(call.evaluator.emitter().broadcast(x, *shape, call.range)) : Value();
 }
 
+/// The library says itself where an index that is none must be a fault.
+Tensor checked_by_user(BuiltinCall& call, Tensor index, const Dim& size) {
+  return call.evaluator.reporter().in_library(call.range) ? index : checked_index(call, index, size);
+}
+
 Value run_gather(BuiltinCall& call) {
-  const Tensor x = tensor(call, 0), index = tensor(call, 1);
+  const Tensor x = tensor(call, 0);
+  Tensor index = tensor(call, 1);
+  if (x.ok() && index.ok() && call.evaluator.emitter().type(x).rank() > 0)
+    index = checked_by_user(call, index, call.evaluator.emitter().type(x).dims[0]);
   return Value::of_tensor(call.evaluator.emitter().gather(x, index, call.range));
 }
 
@@ -406,8 +414,11 @@ Value run_gather_along(BuiltinCall& call) {
   const Tensor x = tensor(call, 0), index = tensor(call, 1);
   const auto written = integer(call, 2, -1);
   if (!x.ok() || !index.ok() || !written) return {};
-  const auto axis = call.evaluator.emitter().axis(*written, call.evaluator.emitter().type(x).rank(), x, call.range);
-  return axis ? Value::of_tensor(call.evaluator.emitter().gather_along(x, index, *axis, call.range)) : Value();
+  const std::vector<Dim> dims = call.evaluator.emitter().type(x).dims;
+  const auto axis = call.evaluator.emitter().axis(*written, dims.size(), x, call.range);
+  if (!axis) return {};
+  const Tensor checked = checked_by_user(call, index, dims[static_cast<size_t>(*axis)]);
+  return Value::of_tensor(call.evaluator.emitter().gather_along(x, checked, *axis, call.range));
 }
 
 /// One int for each dimension of a window: a list, or one for all. Nothing given is `otherwise`.

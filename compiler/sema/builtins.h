@@ -51,7 +51,10 @@ Value minimize(BuiltinCall& call);
 Value report(BuiltinCall& call);
 /// `encode` in `example` (example.cpp).
 Value encode(BuiltinCall& call);
-/// `checked_index(label, classes)`: `label`, and where it is a field of the data, its numbers are looked at before training.
+/// `checked_index(label, classes)`: `label`, whose numbers are from 0 to classes − 1 or a fault: they are looked at before training
+/// where they are a field of the data, else in each step.
 Value checked_index(BuiltinCall& call);
+/// The same of a tensor that may be used here.
+Tensor checked_index(BuiltinCall& call, Tensor index, const types::Dim& size);
 
 }  // namespace dtl::sema

@@ -98,7 +98,7 @@ struct DerivedField {
   std::string equals;
 };
 
-/// Numbers of a field are used as indices of something of `size`.
+/// All numbers of a field are used, as they are, as indices of something of `size`.
 struct IndexCheck {
   std::string field;
   int64_t size = 0;

@@ -72,6 +72,17 @@ void Emitter::name(Tensor tensor, const std::string& name) {
   context_->body->values[static_cast<size_t>(tensor.id)].name = name;
 }
 
+Tensor Emitter::check_index(Tensor x, int32_t site, Range range) {
+  const TypedValue of = context_->body->values[static_cast<size_t>(x.id)];  // a copy: the store moves
+  const Tensor result = value(of.name, of.type, range, x.lead);
+  context_->body->values.back().local = of.local;
+  Statement& check = statement(StatementKind::check_index, range);
+  check.operands = {x.id};
+  check.results = {result.id};
+  check.index = site;
+  return result;
+}
+
 // ---- types and use
 
 TensorType Emitter::type(Tensor tensor) const {

@@ -59,6 +59,8 @@ class Emitter {
   Tensor read_updates(source::Range range);
   Tensor read_rows(source::Range range);
   void name(Tensor tensor, const std::string& name);
+  /// The same tensor, whose numbers are looked at in every step.
+  Tensor check_index(Tensor x, int32_t site, source::Range range);
 
   // ---- types
   types::TensorType type(Tensor tensor) const;  ///< as the user sees it

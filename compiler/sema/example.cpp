@@ -51,35 +51,6 @@ Tensor text_equals(Evaluator& evaluator, const std::string& field, const std::st
   return derived_input(evaluator, std::move(derived), range);
 }
 
-Value checked_index(BuiltinCall& call) {
-  const Value& index = call.arguments[0]->value;
-  const auto size = as_dim(call.arguments[1]->value);
-  const auto bound = size ? size->constant() : std::nullopt;
-  if (!index.is(ValueKind::tensor) || !bound) return index;
-  // Back to the input, through what moves numbers and changes none.
-  static const std::set<std::string> kMoves = {"cast", "reshape", "slice", "transpose", "broadcast"};
-  const Body& body = *call.evaluator.emitter().context().body;
-  int32_t id = index.tensor.id;
-  for (auto it = body.statements.rbegin(); it != body.statements.rend(); ++it) {
-    if (it->results.size() != 1 || it->results[0] != id) continue;
-    if (it->kind == StatementKind::op && kMoves.contains(it->op)) {
-      id = it->operands[0];
-    } else if (it->kind == StatementKind::input && is_integer(body.values[static_cast<size_t>(id)].type.dtype)) {
-      std::vector<IndexCheck>& checks = call.evaluator.program().data.checks;
-      const auto known = std::find_if(checks.begin(), checks.end(), [&](const IndexCheck& check) { return check.field == it->path; });
-      if (known == checks.end()) {
-        checks.push_back({it->path, *bound, call.range});
-      } else {
-        known->size = std::min(known->size, *bound);
-      }
-      return index;
-    } else {
-      return index;
-    }
-  }
-  return index;
-}
-
 Value encode(BuiltinCall& call) {
   Reporter& reporter = call.evaluator.reporter();
   const Operand &text = *call.arguments[0], &vocabulary = *call.arguments[1];

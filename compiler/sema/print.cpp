@@ -121,6 +121,10 @@ class BodyPrinter {
       case StatementKind::report:
         line(fmt::format("report {} = {}", statement.path, name(statement.operands[0])));
         return;
+      case StatementKind::check_index:
+        line(fmt::format("{} = check_index({}) below {}", result(statement), name(statement.operands[0]),
+                         program_.index_sites[static_cast<size_t>(statement.index)].size));
+        return;
       case StatementKind::enter:
         line(statement.path + " {");
         ++indent_;

@@ -38,6 +38,7 @@ enum class StatementKind : uint8_t {
   read_rows,     ///< results[0] = i64[] rows before this batch: of the update while training, else of the split
   minimize,      ///< loss operands[0], site `index`; operands[1], if any: what the batch counts among those of an update
   report,        ///< operands[0] is reported as `path`
+  check_index,   ///< results[0] = operands[0], whose numbers are indices of site `index`: one out of range is a fault
   enter,         ///< a layer instance or per-replica region `path` opens (printing, node scopes)
   leave,
 };
@@ -107,6 +108,14 @@ struct Dataset {
   std::vector<DerivedField> derived;  ///< inputs of entry bodies that are made of texts
 };
 
+/// Where a program uses numbers that it computes as indices.
+struct IndexSite {
+  std::string path;  ///< `index.0`
+  std::string user;  ///< the function or layer that uses them
+  int64_t size;      ///< how many things are indexed
+  source::Range range;
+};
+
 /// `gradients = { … }`. One update takes the gradients of `accumulate` batches, weighted by their examples; then they are
 /// clipped, elements first.
 struct GradientSettings {
@@ -156,6 +165,7 @@ struct Program {
   source::Range strategy_range;  ///< where it was chosen; nowhere if it was not
   std::vector<Variable> weights, states, optimizer_states;
   std::vector<MinimizeSite> minimize_sites;
+  std::vector<IndexSite> index_sites;
   /// The raw fields that entry bodies read, in the data's order.
   std::vector<FieldInfo> fields;
   Body train_step;

@@ -49,6 +49,8 @@ class Reporter {
   }
   /// Where the user can look for what is made at `range`: the same, or the call that led into the library.
   source::Range place(source::Range range) const { return user_place(range).range; }
+  /// What the user called there; empty where the range is the user's own.
+  std::string callee(source::Range range) const { return user_place(range).callee; }
   bool has_errors() const { return sink_->has_errors(); }
   /// How often an error was reported, told again or not: whether something went wrong since is a difference of two counts.
   int errors() const { return errors_; }

@@ -64,7 +64,9 @@ class Lowered {
 };
 
 /// Whether a state of that role is each replica's own, not one for all.
-inline bool is_own(graph::Role role) { return role == graph::Role::pending || role == graph::Role::output; }
+inline bool is_own(graph::Role role) {
+  return role == graph::Role::pending || role == graph::Role::output || role == graph::Role::least || role == graph::Role::most;
+}
 
 /// Nodes computed by one kernel, over the first `rank` dimensions of their results.
 struct Group {

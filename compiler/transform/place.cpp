@@ -69,6 +69,8 @@ std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, 
     case Role::seed:
     case Role::report:
       return fitted(graph, {}, type);
+    case Role::least:  // each member looks at its own
+    case Role::most:
     case Role::none:
       return std::nullopt;
   }
@@ -283,7 +285,7 @@ class Placer {
     Placements to = placements_of(value);
     if (const auto asked = asked_of(old_, port, builder_.type(value))) {
       to = *asked;
-    } else {
+    } else if (port.role == Role::none) {
       for (Placement& placement : to) {
         if (placement.kind == PlacementKind::partial) placement = Placement::broadcast();
       }

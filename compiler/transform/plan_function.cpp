@@ -36,6 +36,10 @@ plan::StateRole state_role(graph::Role role) {
       return plan::StateRole::report;
     case graph::Role::output:
       return plan::StateRole::output;
+    case graph::Role::least:
+      return plan::StateRole::least;
+    case graph::Role::most:
+      return plan::StateRole::most;
     case graph::Role::updates:
       return plan::StateRole::updates;
     case graph::Role::seed:

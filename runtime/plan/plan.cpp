@@ -48,6 +48,10 @@ std::string_view name_of(StateRole role) {
       return "report";
     case StateRole::output:
       return "output";
+    case StateRole::least:
+      return "least";
+    case StateRole::most:
+      return "most";
     case StateRole::updates:
       return "updates";
     case StateRole::seed:
@@ -75,8 +79,12 @@ class Printer {
     }
     for (const StateEntry& state : plan_.states) {
       if (!buffers[static_cast<size_t>(state.buffer)]) continue;
+      const bool resets = state.role == StateRole::metric || state.role == StateRole::pending;
+      const bool checks = state.role == StateRole::least || state.role == StateRole::most;
       line("{} {} in {}{}", name_of(state.role), state.path, state.buffer,
-           state.role == StateRole::metric || state.role == StateRole::pending ? fmt::format(" from {}", state.identity) : "");
+           resets   ? fmt::format(" from {}", state.identity)
+           : checks ? fmt::format(" of {}", state.identity)
+                    : "");
     }
     for (size_t i = 0; i < plan_.kernels.size(); ++i) {
       if (!kernels[i]) continue;

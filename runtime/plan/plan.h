@@ -138,6 +138,8 @@ enum class StateRole : uint8_t {
   pending,  ///< each replica's part of a reduction to come, in its own space; `identity` between updates
   report,   ///< a scalar written by a report entry
   output,   ///< what predict_step gives for each replica's rows, in its own space
+  least,    ///< the smallest of a replica's numbers that are indices; below 0 is a fault after the run
+  most,     ///< the largest of them; `identity` or more is a fault after the run
   updates,  ///< i64, count of optimizer updates made
   seed,     ///< i64, set by the loop before init
 };
@@ -147,7 +149,8 @@ struct StateEntry {
                      ///< a loss, a state: `loss_scale/0`
   StateRole role;
   int32_t buffer;
-  double identity = 0;  ///< metric, pending: what a reset writes
+  double identity = 0;  ///< metric, pending: what a reset writes; least, most: how many things are indexed
+  std::string user{};   ///< least, most: for people: what uses the indices, and where
 };
 
 struct KernelEntry {

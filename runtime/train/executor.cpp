@@ -10,6 +10,7 @@
 
 #include "runtime/collective/barrier.h"
 #include "runtime/collective/reduce.h"
+#include "runtime/plan/fault.h"
 #include "runtime/train/actions.h"
 
 namespace dtl::train {
@@ -80,6 +81,7 @@ struct Executor::Parts {
   std::vector<std::unordered_map<int64_t, Prepared>> entries;  ///< by entry, then rows
   std::vector<Memory> scratch;                                 ///< by worker
   std::vector<int64_t> rows_of_replicas;
+  std::vector<int> index_states;  ///< those that are `least` or `most`
   bool profiling = false;
   std::vector<Timing> timings;
 
@@ -106,6 +108,10 @@ Executor::Parts::Parts(const plan::Executable& executable_of, Topology topology_
   assert(executable.kernels.size() == executable.plan.kernels.size());
   for (int replica = 0; replica < topology.replicas; ++replica) {
     teams.push_back(std::make_unique<collective::SpinBarrier>(topology.threads_per_replica, topology.workers()));
+  }
+  for (size_t i = 0; i < executable.plan.states.size(); ++i) {
+    const plan::StateRole role = executable.plan.states[i].role;
+    if (role == plan::StateRole::least || role == plan::StateRole::most) index_states.push_back(static_cast<int>(i));
   }
   for (size_t i = 0; i < timings.size(); ++i) timings[i].ns.resize(executable.plan.entries[i].steps.size() + 2);
   for (int worker = 1; worker < topology.workers(); ++worker) threads.emplace_back([this, worker] { thread_main(worker); });
@@ -238,6 +244,23 @@ void Executor::run(int entry, const data::Batch& batch, std::span<const int> fie
   for (size_t replica = 0; replica < parts.rows_of_replicas.size(); ++replica) {
     parts.rows_of_replicas[replica] += parts.current->rows[replica];
   }
+  check_indices();
+}
+
+void Executor::check_indices() const {
+  for (const int index : parts_->index_states) {
+    const plan::StateEntry& state = plan().states[static_cast<size_t>(index)];
+    for (int replica = 0; replica < topology().replicas; ++replica) {
+      // A replica without rows holds what a reduction of nothing is, which is within the range.
+      const double value = scalar(index, replica);
+      if (state.role == plan::StateRole::least ? value >= 0 : value < state.identity) continue;
+      throw Fault(6007, {state.user, fmt::format("{:.0f}", value), fmt::format("{:.0f}", state.identity - 1)});
+    }
+  }
+}
+
+const std::byte* Executor::address(int index, int replica) const {
+  return parts_->binder.storage().address(plan().states[static_cast<size_t>(index)].buffer, replica);
 }
 
 std::span<std::byte> Executor::state(int index) {

@@ -42,7 +42,8 @@ class Executor {
   /// Runs one entry on the global batch and returns when every replica has finished. `fields[i]` is the field of
   /// `batch.source` that the entry's input i reads, in the order of plan::Entry::inputs. An entry without inputs takes an
   /// empty batch. Batches larger than the plan's bound are our fault. The caller's thread is one of the workers. The first
-  /// run with a number of rows settles all sizes for it and compiles products of sizes that are new.
+  /// run with a number of rows settles all sizes for it and compiles products of sizes that are new. A Fault where the program
+  /// used a number that is none as an index.
   void run(int entry, const data::Batch& batch = {}, std::span<const int> fields = {});
 
   /// The memory of a state, by index in Plan::states; of one that each replica has its own of, the first replica's. Not while
@@ -58,7 +59,7 @@ class Executor {
   /// Index in Plan::states, or −1.
   int find_state(std::string_view path, plan::StateRole role) const;
   /// The first element of a state as a double, whatever its dtype.
-  double scalar(int index) const;
+  double scalar(int index, int replica = 0) const;
   void set_scalar(int index, double value);
   /// Every element of a state, each replica's where they have their own, to its identity.
   void reset(int index);
@@ -75,6 +76,10 @@ class Executor {
   Topology topology() const;
 
  private:
+  /// After a run: a Fault where a state that is `least` or `most` is out of its range.
+  void check_indices() const;
+  const std::byte* address(int index, int replica) const;  ///< of a state
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -43,6 +43,8 @@ std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateE
     case StateRole::pending:  // of an update that is being made; a run is saved between two
     case StateRole::report:   // computed from accumulators
     case StateRole::output:   // computed from rows
+    case StateRole::least:
+    case StateRole::most:
     case StateRole::seed:     // the program's
       return std::nullopt;
   }

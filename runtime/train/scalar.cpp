@@ -41,8 +41,8 @@ constexpr bool is_half = std::is_same_v<T, plan::Bf16> || std::is_same_v<T, plan
 
 }  // namespace
 
-double Executor::scalar(int index) const {
-  const std::byte* from = state(index).data();
+double Executor::scalar(int index, int replica) const {
+  const std::byte* from = address(index, replica);
   const DType dtype = plan().buffers[static_cast<size_t>(plan().states[static_cast<size_t>(index)].buffer)].dtype;
   return with_type_of(dtype, [&](auto value) -> double {
     using T = decltype(value);
