@@ -1,6 +1,8 @@
 // Jit: known text, then the disk cache, then compilers in parallel; what is new is linked at once.
 #include "compiler/codegen/jit.h"
 
+#include <llvm/Config/llvm-config.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -121,5 +123,7 @@ std::string default_cache_directory() {
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/dslc";
   return {};
 }
+
+std::string_view llvm_version() { return LLVM_VERSION_STRING; }
 
 }  // namespace dtl::codegen

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -47,5 +48,7 @@ class Jit {
 
 /// `$DTL_CACHE`, else `$XDG_CACHE_HOME/dslc` if that is absolute, else `~/.cache/dslc`; empty if none of these is set.
 std::string default_cache_directory();
+/// Of the LLVM that this program is built with: `19.1.7`.
+std::string_view llvm_version();
 
 }  // namespace dtl::codegen

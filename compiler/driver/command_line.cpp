@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -10,6 +11,8 @@
 
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/options.h"
+#include "compiler/driver/version.h"
+#include "compiler/sema/value.h"
 #include "runtime/plan/fault.h"
 
 namespace dtl::driver {
@@ -17,7 +20,7 @@ namespace {
 
 void add_program_options(CLI::App* command, Options& options) {
   command->add_option("FILE", options.file, "the program (.dtl)")->required();
-  command->add_option("--set", options.sets, "override a value: NAME=VALUE, Dataset.batch=64, precision=f64")
+  command->add_option("--set", options.sets, "override a value: NAME=VALUE, Dataset.batch=64, 'optimizer.learning_rate=0.1'")
       ->type_name("PATH=VALUE")
       ->expected(1)
       ->take_all();
@@ -26,6 +29,24 @@ void add_program_options(CLI::App* command, Options& options) {
   command->add_option("--data", options.data, "folder where data files are looked up first")->type_name("DIR")->expected(1)->take_all();
   command->add_option("--threads", options.threads, "cores to use; what `replicas = all` means")->check(CLI::Range(1, 4096));
   command->add_flag("--json", options.json, "one JSON object a line");
+}
+
+/// Whether the first word is no command, which is told with the one that may be meant.
+bool is_no_command(const CLI::App& app, const std::vector<std::string>& arguments, std::ostream& err) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return false;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const std::string& word = arguments[0];
+  if (std::find(names.begin(), names.end(), word) != names.end()) return false;
+  err << fmt::format("dslc: there is no command `{}`", word);
+  if (word.ends_with(".dtl")) {
+    err << fmt::format("; `dslc train {0}` trains it, `dslc check {0}` looks for mistakes\n", word);
+  } else if (const auto near = sema::nearest(word, names)) {
+    err << fmt::format("; did you mean `{}`?\n", *near);
+  } else {
+    err << "; there are " << sema::enumerate(names) << "\n";
+  }
+  return true;
 }
 
 }  // namespace
@@ -118,6 +139,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   repl_command->remove_option(repl_command->get_option("--json"));
 
   app.add_subcommand("ops", "the table of primitive ops");
+  app.set_version_flag("--version", version_text(), "name, version, and how it was built");
+  if (is_no_command(app, arguments, err)) return 1;
 
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

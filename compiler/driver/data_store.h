@@ -13,6 +13,7 @@
 #include "compiler/sema/data_catalogue.h"
 #include "compiler/source/diagnostic.h"
 #include "runtime/data/idx.h"
+#include "runtime/data/lookup.h"
 #include "runtime/data/table.h"
 #include "runtime/data/vocabulary.h"
 #include "runtime/plan/fault.h"
@@ -71,7 +72,10 @@ class DataStore {
   Shared derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
                 const std::string& key);
   std::shared_ptr<const data::Vocabulary> find_vocabulary(const sema::VocabularySpec& spec);
+  data::Places places() const;
   std::string path_of(const std::string& file) const;
+  /// A file of one of the places whose name is near to that of one there is not.
+  std::optional<std::string> near_file(const std::string& file) const;
   void note(const std::string& file, source::Range range);
   void note(const sema::SourceSpec& spec);
   /// The key of the first `count` stages; with `contents`, it changes with the files.

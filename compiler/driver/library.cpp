@@ -6,6 +6,7 @@
 
 #include "compiler/driver/embedded.h"
 #include "compiler/driver/options.h"
+#include "compiler/sema/builtins.h"
 #include "compiler/sema/value.h"
 #include "compiler/source/check.h"
 #include "compiler/syntax/parse.h"
@@ -14,6 +15,7 @@
 namespace dtl::driver {
 namespace {
 
+constexpr std::string_view kBuiltins = "functions";
 constexpr std::string_view kExample = "Example: ", kHelper = "For the library: ", kIs = " is ";
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -60,6 +62,31 @@ LibraryEntry entry_of(std::string_view file, const syntax::Decl& decl, std::stri
   return entry;
 }
 
+/// A line of at most that many bytes ends at a blank.
+std::string wrapped(std::string_view text) {
+  constexpr size_t kWidth = 130;
+  std::string lines;
+  while (text.size() > kWidth) {
+    const size_t end = text.rfind(' ', kWidth);
+    lines += std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(end + 1);
+  }
+  return lines + std::string(text) + "\n";
+}
+
+std::vector<LibraryEntry> builtin_entries() {
+  std::vector<LibraryEntry> entries;
+  for (const sema::BuiltinDoc& doc : sema::builtin_docs()) {
+    LibraryEntry& entry = entries.emplace_back();
+    entry.file = kBuiltins;
+    entry.name = doc.name;
+    entry.signature = fmt::format("fn {} {}", doc.name, doc.signature);
+    entry.text = wrapped(doc.text);
+    for (const std::string& line : lines_of(doc.examples)) entry.examples.push_back(example_of(line));
+  }
+  return entries;
+}
+
 /// The comment that a file begins with, without its slashes.
 std::string head_of(std::string_view text) {
   std::string head;
@@ -89,7 +116,7 @@ void print(std::ostream& out, const LibraryEntry& entry, std::string_view headin
 }  // namespace
 
 std::vector<LibraryEntry> library_entries() {
-  std::vector<LibraryEntry> entries;
+  std::vector<LibraryEntry> entries = builtin_entries();
   for (const EmbeddedFile& file : stdlib_files()) {
     source::SourceSet sources;
     source::Sink sink;
@@ -117,11 +144,18 @@ int print_library(const Options& options, std::ostream& out, std::ostream& err) 
     return 1;
   }
   out << "# The standard library\n\n"
-         "Made by `dslc library` from the comments in `stdlib/`; `dslc library NAME` prints one entry. Everything here is written in the\n"
-         "language, and a program may declare its own of the same kind, or of the same name. Examples are checked by the tests, in a "
+         "Made by `dslc library` from the comments in `stdlib/`; `dslc library NAME` prints one entry. All of it but the functions\n"
+         "in the first part, which are built in, is written in the language, and a program may declare its own of the same kind, or of the "
+         "same name. Examples are checked by the tests, in a "
          "model\n"
          "with `x` and `target: f32[batch, 8]`, `label: i64[batch]`, `image: f32[batch, 28, 28, 3]`, `sequence: f32[batch, 16, 32]`,\n"
          "`memory: f32[batch, 20, 32]` and `tokens: i64[batch, 20]`.\n";
+  out << "\n## functions\n\nBuilt into the language, in tensors of any shape: `[...]`. Where a tensor is asked for, a number will do. "
+         "Sources of data are in\n"
+         "[Data](data.md).\n\n";
+  for (const LibraryEntry& entry : entries) {
+    if (entry.file == kBuiltins) print(out, entry, "###");
+  }
   for (const EmbeddedFile& file : stdlib_files()) {
     out << "\n## " << file.name.substr(0, file.name.rfind('.')) << "\n\n" << head_of(file.text) << "\n";
     for (const LibraryEntry& entry : entries) {

@@ -23,7 +23,8 @@ struct LibraryEntry {
   bool helper = false;
 };
 
-/// Every declaration, file by file in the order of their names, each file's in its own order.
+/// The built-in functions, of the file `functions`, then every declaration, file by file in the order of their names, each file's in
+/// its own order.
 std::vector<LibraryEntry> library_entries();
 
 }  // namespace dtl::driver

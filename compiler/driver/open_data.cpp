@@ -7,11 +7,11 @@
 #include "compiler/codegen/jit.h"
 #include "compiler/driver/data_store.h"
 #include "compiler/driver/fault_text.h"
+#include "compiler/sema/value.h"
 #include "compiler/source/check.h"
 #include "runtime/data/as_fields.h"
 #include "runtime/data/combine.h"
 #include "runtime/data/csv.h"
-#include "runtime/data/lookup.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/stack.h"
 #include "runtime/data/synthetic.h"
@@ -149,11 +149,13 @@ std::string data_directory(const Options& options) {
 DataStore::DataStore(const Options& options, data::Decoding decoding)
     : options_(&options), cache_(data_directory(options)), files_(decoding, {.folder = cache_.folder()}) {}
 
-std::string DataStore::path_of(const std::string& file) const {
+data::Places DataStore::places() const {
   data::Places places{options_->data, std::filesystem::path(options_->file).parent_path(), {}};
   if (const char* variable = std::getenv("DTL_DATA")) places.variable = variable;
-  return data::look_up(file, places);
+  return places;
 }
+
+std::string DataStore::path_of(const std::string& file) const { return data::look_up(file, places()); }
 
 std::string DataStore::key_of(const sema::SourceSpec& spec, size_t count, bool contents) const {
   std::string key;
@@ -196,6 +198,29 @@ std::string DataStore::key_of(const sema::SourceSpec& spec, size_t count, bool c
   return key;
 }
 
+std::optional<std::string> DataStore::near_file(const std::string& file) const {
+  namespace fs = std::filesystem;
+  const fs::path written(file);
+  const data::Places places = this->places();
+  std::vector<std::string> folders = places.given;
+  folders.push_back(places.beside);
+  for (size_t begin = 0; begin < places.variable.size();) {
+    const size_t end = std::min(places.variable.find(':', begin), places.variable.size());
+    folders.push_back(places.variable.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const std::string& folder : folders) {
+    const fs::path in = written.is_absolute() ? written.parent_path() : fs::path(folder) / written.parent_path();
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator it(in.empty() ? fs::path(".") : in, error), end; !error && it != end; it.increment(error))
+      names.push_back(it->path().filename().string());
+    std::sort(names.begin(), names.end());  // a folder has no order
+    if (const auto near = sema::nearest(written.filename().string(), names)) return (written.parent_path() / *near).string();
+  }
+  return std::nullopt;
+}
+
 void DataStore::report(source::Sink& into, source::Range range, const Fault& fault) {
   // Splits of one file have its faults in common.
   const std::string message = fault_message(fault);
@@ -204,7 +229,10 @@ void DataStore::report(source::Sink& into, source::Range range, const Fault& fau
     if (row.code != fault.code()) continue;
     source::Diagnostic diagnostic{row.code, row.symbol, row.severity, range, message, {}, {}};
     source::Reported reported = into.add(std::move(diagnostic));
-    if (fault.code() == diag::no_data_file.code) reported.help("name the folder of the data with --data or DTL_DATA");
+    if (fault.code() == diag::no_data_file.code) {
+      const auto near = near_file(fault.arguments()[0]);
+      reported.help(near ? fmt::format("did you mean `{}`?", *near) : "name the folder of the data with --data or DTL_DATA");
+    }
     if (fault.code() == diag::no_data_file.code && described_)
       reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
     if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code)

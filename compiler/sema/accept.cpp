@@ -12,6 +12,18 @@ using syntax::TypeKind;
 using types::Dim;
 using types::TensorType;
 
+namespace {
+
+constexpr std::string_view kPlainTypes[] = {
+    "int",         "float", "bool",     "string",    "size",   "duration", "percent", "count",   "devices", "any",  "schedule", "model",
+    "initializer", "layer", "function", "optimizer", "update", "strategy", "none",    "dataset", "dtype",   "axes", "shape"};
+
+}  // namespace
+
+bool Evaluator::is_plain_type(std::string_view name) {
+  return name != "none" && std::find(std::begin(kPlainTypes), std::end(kPlainTypes), name) != std::end(kPlainTypes);
+}
+
 std::optional<DType> Evaluator::dtype_named(const std::string& name) const {
   const auto dtype = parse_dtype(name);
   // `precision = f64` reads every f32 as f64.
@@ -179,6 +191,8 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || globals(range).find(value.text)))
     reported.help(fmt::format("write `{}`, without quotes", value.text));
   if (!value.is(ValueKind::tensor)) return;
+  const bool any_dims = std::any_of(type.dims.begin(), type.dims.end(), [](const syntax::DimExpr& dim) { return dim.ellipsis; });
+  if (any_dims) reported.note({}, "`...` stands for any dimensions, or none");
   const Tensor x = value.tensor;
   const Range made = emitter_.range(x);
   const TensorType actual = emitter_.type(x);
@@ -186,6 +200,8 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   const bool wants_float = type.name == "float" || (parse_dtype(type.name) && is_float(*parse_dtype(type.name)));
   if (type.has_dims && wants_float && !is_float(actual.dtype)) {
     reported.help("`cast(…, f32)` converts it");
+  } else if (type.has_dims && type.name == "int" && is_float(actual.dtype)) {
+    reported.help("`cast(…, i64)` converts it, and drops what is behind the point");
   } else if (const auto dtype = dtype_named(type.name); dtype && *dtype != actual.dtype) {
     reported.help(fmt::format("`cast(…, {})` converts it", type.name));
   } else if (type.has_dims && actual.rank() + 1 == type.dims.size() && !type.dims.back().ellipsis) {
@@ -281,9 +297,6 @@ bool Evaluator::accept_named(Value& value, const TypeExpr& type, bool hyper) {
 
 bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, const std::string& what, Range range, bool hyper) {
   if (!value.ok()) return false;
-  static const std::vector<std::string> names = {
-      "int",         "float", "bool",     "string",    "size",   "duration", "percent", "count",   "devices", "any",  "schedule", "model",
-      "initializer", "layer", "function", "optimizer", "update", "strategy", "none",    "dataset", "dtype",   "axes", "shape"};
   switch (type.kind) {
     case TypeKind::named: {
       // A bare `bool` is a flag; `bool[]` is a tensor.
@@ -292,14 +305,14 @@ bool Evaluator::accept(Value& value, const TypeExpr& type, CallTypes& types, con
             dtype_named(type.name)) {
           return accept_tensor(value, type, types, what, range);
         }
-      } else if (std::find(names.begin(), names.end(), type.name) != names.end()) {
+      } else if (is_plain_type(type.name) || type.name == "none") {
         if (accept_named(value, type, hyper)) return true;
         mismatch(value, type, types, what, range);
         return false;
       }
       if (!reporter_.first(diag::unknown_type, type.range)) return false;
       auto reported = reporter_.report(type.range, diag::unknown_type, type.name);
-      std::vector<std::string> known = names;
+      std::vector<std::string> known(std::begin(kPlainTypes), std::end(kPlainTypes));
       for (const char* dtype : {"f64", "f32", "i64", "i32", "u8", "i8", "bf16", "f16"}) known.emplace_back(dtype);
       if (auto near = nearest(type.name, known)) reported.help("did you mean `" + *near + "`?");
       return false;

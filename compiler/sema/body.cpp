@@ -11,6 +11,16 @@ using syntax::Item;
 using syntax::ItemKind;
 using types::TensorType;
 
+namespace {
+
+/// Where a body inside a loop wants to go on from what the turn before made.
+constexpr std::string_view kLoopHelp =
+    "a `for` makes nothing: `let x = fold(0 .. 3, x, (x, i) => …)` goes on from turn to turn, `x |> repeat(3, …)` applies a layer again "
+    "and "
+    "again";
+
+}  // namespace
+
 Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_result) {
   Value result = Value::unit_value();
   bool unmet = false;
@@ -28,7 +38,7 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
     if (last && wants_result) {
       result = std::move(value);
     } else if (value.ok() && !value.is(ValueKind::unit) && reporter_.first(diag::unused_value, item.range)) {
-      reporter_.report(item.range, diag::unused_value).help("name it with `let`, or remove it");
+      reporter_.report(item.range, diag::unused_value).help(loops_ > 0 ? std::string(kLoopHelp) : "name it with `let`, or remove it");
     }
   }
   return unmet ? Value() : result;
@@ -63,7 +73,7 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
       return require(item, scope) ? Value::unit_value() : Value();
     case ItemKind::assign:
       reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " = …`", "in this body")
-          .help("write `let " + item.names[0].text + " = …`");
+          .help(loops_ > 0 ? std::string(kLoopHelp) : "write `let " + item.names[0].text + " = …`");
       return {};
     case ItemKind::block:
       reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " (…) { … }`", "in this body");
@@ -381,8 +391,15 @@ Value Evaluator::for_each(const Item& item, Scope* scope) {
   }
   for (const Value& value : values) {
     Scope* inner = scopes_.inside(scope);
-    inner->bind(item.names[0].text, value, item.names[0].range);
+    inner->bind(item.names[0].text, value, item.names[0].range).used = true;
+    ++loops_;
     run_items(*item.body, inner, false);
+    --loops_;
+    for (const Binding& binding : inner->bindings()) {
+      if (binding.used || binding.kind != Binding::Kind::value || !binding.value.ok() || !scope->find(binding.name)) continue;
+      if (reporter_.first(diag::let_ends_with_turn, binding.range))
+        reporter_.report(binding.range, diag::let_ends_with_turn, binding.name).help(std::string(kLoopHelp));
+    }
     if (reporter_.has_errors()) break;
   }
   return Value::unit_value();

@@ -1,6 +1,7 @@
 // The built-in names of the language: one table from a name to its parameters and what it does.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,16 @@ struct Builtin {
   bool optional(std::string_view name) const;
 };
 
+/// What a built-in function is, for people (builtin_docs.cpp).
+struct BuiltinDoc {
+  std::string_view name;
+  std::string_view signature;  ///< `(x: any[...], axis: int = 0) -> any[...]`
+  std::string_view text;
+  std::string_view examples;  ///< one a line: ``CODE`` or ``CODE is VALUE``, as in the library's comments
+};
+/// In the order of the reference.
+std::span<const BuiltinDoc> builtin_docs();
+
 /// Nothing where the name is none of the language's functions.
 const Builtin* find_builtin(std::string_view name);
 /// Names of values: `none`, `training`, element types, `synchronous`.
@@ -56,5 +67,10 @@ Value encode(BuiltinCall& call);
 Value checked_index(BuiltinCall& call);
 /// The same of a tensor that may be used here.
 Tensor checked_index(BuiltinCall& call, Tensor index, const types::Dim& size);
+/// For the library's advice to its users (advice.cpp): `x` as it is; `x`, with a warning where it was made by `as_probabilities`; a
+/// warning.
+Value as_probabilities(BuiltinCall& call);
+Value as_logits(BuiltinCall& call);
+Value warn(BuiltinCall& call);
 
 }  // namespace dtl::sema

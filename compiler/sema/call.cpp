@@ -1,5 +1,7 @@
 // Calls: which argument goes to which parameter, and what each kind of callee does with them. The callee's declaration
 // decides how a call binds, never the types of its arguments.
+#include <cmath>
+
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/evaluate.h"
 #include "compiler/sema/strategy.h"
@@ -37,6 +39,16 @@ Arg bound_argument(const Parameter& parameter, Scope& scope, Range range) {
   if (const Binding* binding = scope.find_here(parameter.name.text)) arg.value = binding->value;
   arg.range = range;
   return arg;
+}
+
+std::string text_of(const Arg& arg) {
+  const std::string value = arg.expr ? sema::text_of(*arg.expr) : std::string("…");
+  return arg.name ? arg.name->text + " = " + value : value;
+}
+
+/// Whether a tensor cannot be what is meant for this parameter.
+bool takes_no_tensor(const Parameter& parameter) {
+  return parameter.type && parameter.type->kind == syntax::TypeKind::named && !parameter.type->has_dims && parameter.type->name != "any";
 }
 
 bool is_layer(const Value& value) { return value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::layer; }
@@ -98,6 +110,37 @@ std::optional<std::vector<const Arg*>> Evaluator::bind(const std::vector<std::st
   return std::nullopt;
 }
 
+bool Evaluator::is_learning_rate(const Value& value, Range range) {
+  if (!value.is(ValueKind::integer) && !value.is(ValueKind::number)) return true;
+  const double rate = value.as_number();
+  if (rate >= 0 && std::isfinite(rate)) return true;
+  reporter_.report(range, diag::bad_learning_rate, std::isnan(rate) ? std::string("nan") : fmt::format("{}", rate));
+  return false;
+}
+
+bool Evaluator::separates_input(const Decl& decl, Args& args) {
+  for (Arg& arg : args) {
+    if (arg.name || !arg.expr) continue;
+    if (arg.expr->kind != ExprKind::name) {
+      // A word of an enumeration is a name: all else means the same whatever the parameter's type.
+      arg.value = evaluate(*arg.expr, arg.scope);
+    }
+    const Binding* binding = arg.expr->kind == ExprKind::name ? arg.scope->find(arg.expr->name) : nullptr;
+    const Value& value = arg.value ? *arg.value : binding ? binding->value : Value();
+    const auto position = static_cast<size_t>(&arg - args.data());
+    if (!value.is(ValueKind::tensor) || (position < decl.hyper.size() && !takes_no_tensor(decl.hyper[position]))) return true;
+    std::string others;
+    for (const Arg& other : args) {
+      if (&other != &arg) others += (others.empty() ? "" : ", ") + text_of(other);
+    }
+    const std::string layer = fmt::format("{}({})", decl.name.text, others), input = text_of(arg);
+    reporter_.report(arg.range, diag::input_among_hyperparameters, decl.name.text)
+        .help(fmt::format("write `{} |> {}` or `{}({})`: first what the layer is like, then what it is given", input, layer, layer, input));
+    return false;
+  }
+  return true;
+}
+
 bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types,
                                 bool hyper, const Decl& decl, Range range, bool* pending) {
   Reporter::Call call(reporter_, decl.name.text, range);
@@ -135,6 +178,7 @@ bool Evaluator::bind_parameters(const std::vector<Parameter>& parameters, const 
       types.scope->bind(name, {}, parameter.name.range);
       continue;
     }
+    if (name == "learning_rate" && !is_learning_rate(value, at)) good = false;
     // A layer without hyperparameters is no function yet.
     if (is_layer(value)) {
       reporter_.report(at, diag::layer_not_called, value.closure->decl->name.text)
@@ -280,6 +324,7 @@ Value Evaluator::call_unguarded(const Value& callee, Args args, Range range, Sco
           return call_model(decl, std::move(args), range);
         case DeclKind::layer:
         case DeclKind::optimizer: {
+          if (decl.kind == DeclKind::layer && !separates_input(decl, args)) return {};
           Closure closure;
           closure.decl = &decl;
           closure.scope = bind_hyper(decl, args, range);

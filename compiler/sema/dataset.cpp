@@ -39,6 +39,14 @@ bool is_vocabulary(const Item& item) {
          !nearest(item.names[0].text, dataset_fields());
 }
 
+/// Whether a setting is meant that has another name here, which is told.
+bool misspells(const Decl& decl, const std::string& setting) {
+  return decl.body && std::any_of(decl.body->items.begin(), decl.body->items.end(), [&](const Item* item) {
+           const bool plain = item->kind == ItemKind::assign && !is_split(*item) && !is_vocabulary(*item);
+           return plain && !holds(dataset_fields(), item->names[0].text) && nearest(item->names[0].text, dataset_fields()) == setting;
+         });
+}
+
 /// Every entry is a known setting, a split, a vocabulary or something later.
 void check_entries(Evaluator& evaluator, const Decl& decl) {
   Reporter& reporter = evaluator.reporter();
@@ -209,7 +217,7 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
         program.data.batch = *size;
       }
     }
-  } else {
+  } else if (!misspells(decl, "batch")) {
     reporter.report(decl.name.range, diag::missing_setting, "the dataset `" + decl.name.text + "`", "`batch`")
         .help("how many examples a step takes: `batch = 32`");
   }

@@ -27,11 +27,12 @@ struct BodyContext {
   std::string stream_path;              ///< of an initial value: what its random stream is keyed by
   std::optional<int32_t> region_start;  ///< inside per_replica: values below are global
   std::optional<int32_t> seed, updates, rows;
-  std::unordered_map<int32_t, int32_t> shares;  ///< global value → each replica's share of it
-  std::map<std::string, int> random_uses;       ///< by instance path
-  std::map<std::string, Tensor> derived;        ///< inputs made of texts, by name
-  std::vector<source::Range> ranges;            ///< where each value comes from
-  std::vector<char> named;                      ///< has a name from the source
+  std::unordered_map<int32_t, int32_t> shares;               ///< global value → each replica's share of it
+  std::map<std::string, int> random_uses;                    ///< by instance path
+  std::map<std::string, Tensor> derived;                     ///< inputs made of texts, by name
+  std::unordered_map<int32_t, source::Range> probabilities;  ///< values that `as_probabilities` marked, and where
+  std::vector<source::Range> ranges;                         ///< where each value comes from
+  std::vector<char> named;                                   ///< has a name from the source
 };
 
 /// An operand as written: its value and place.

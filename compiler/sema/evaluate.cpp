@@ -3,7 +3,6 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
-#include "compiler/sema/settings.h"
 #include "compiler/source/check.h"
 
 namespace dtl::sema {
@@ -22,52 +21,6 @@ Evaluator::Evaluator(Emitter& emitter, Reporter& reporter, Program& program, Sha
 
 std::string Evaluator::shown(const Value& value) const {
   return value.is(ValueKind::tensor) ? fmt::format("`{}`", emitter_.type(value.tensor).str()) : describe(value);
-}
-
-// ---- names
-
-const Globals& Evaluator::globals(Range range) const {
-  if (range.known() && reporter_.in_library(range)) return shared_.library;
-  int32_t file = range.file.index;
-  if (const auto from = options_.spoken_in.find(file); from != options_.spoken_in.end()) file = from->second.index;
-  const auto imported = shared_.imported.find(file);
-  return imported == shared_.imported.end() ? shared_.file : imported->second;
-}
-
-const Decl* Evaluator::member(const Decl& import, const std::string& name, Range range) {
-  const auto ast = options_.imports.find(&import);
-  if (ast == options_.imports.end()) return nullptr;  // could not be read, which is told
-  const Globals& declared = shared_.imported.at(ast->second->file.index);
-  if (const auto found = declared.decls.find(name); found != declared.decls.end()) return found->second;
-  if (!reporter_.first(diag::not_in_import, range)) return nullptr;
-  auto reported = reporter_.report(range, diag::not_in_import, import.path, name);
-  if (!may_suggest()) return nullptr;
-  std::vector<std::string> names;
-  for (const auto& [each, decl] : declared.decls) names.push_back(each);
-  std::sort(names.begin(), names.end());
-  if (auto near = nearest(name, names)) {
-    reported.help("did you mean `" + *near + "`?");
-  } else if (!names.empty()) {
-    reported.help("it has " + enumerate(names));
-  }
-  return nullptr;
-}
-
-void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope) {
-  if (!reporter_.first(diag::unknown_name, range)) return;
-  auto reported = reporter_.report(range, diag::unknown_name, name);
-  if (!may_suggest()) return;
-  std::vector<std::string> known = scope->names();
-  for (std::string& declared : globals(range).names()) known.push_back(std::move(declared));
-  for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
-  const auto among = [&](const std::vector<std::string>& fields) { return std::find(fields.begin(), fields.end(), name) != fields.end(); };
-  if (auto near = nearest(name, known)) {
-    reported.meant(*near);
-  } else if (among(train_fields()) || among(dataset_fields())) {
-    reported.help("a setting is no name: make a `param` of its value, and use that in both places");
-  } else if (const std::string* there = scope->about()) {
-    reported.help(*there);
-  }
 }
 
 bool Evaluator::is_callable(const Value& value) const {
@@ -108,39 +61,6 @@ bool Evaluator::is_callable(const Value& value) const {
       return false;
   }
   return false;
-}
-
-Value Evaluator::lookup(const std::string& name, Range range, Scope* scope, bool callee) {
-  if (Binding* binding = scope->find(name); binding && (!callee || is_callable(binding->value))) {
-    binding->used = true;
-    return binding->value;
-  }
-  if (const Decl* decl = globals(range).find(name)) {
-    Value value = declared(*decl);
-    if (!callee || is_callable(value)) return value;
-  }
-  if (auto value = builtin_value(name, *this)) {
-    if (!value->ok() && !reporter_.has_errors()) {
-      reporter_.report(range, diag::misplaced, "`" + name + "`", "used here: it is known to the train block, once its data is open");
-    }
-    return *value;
-  }
-  if (const Builtin* builtin = find_builtin(name)) {
-    Closure closure;
-    closure.builtin = builtin;
-    return Value::of_closure(ValueKind::builtin, std::move(closure)).at(range);
-  }
-  if (is_later(name)) {
-    reporter_.report(range, diag::not_supported_yet, "`" + name + "`");
-    return {};
-  }
-  // A value that cannot be called is found after all, so that the report says what it is.
-  if (callee) {
-    if (Binding* binding = scope->find(name)) return binding->value;
-    if (const Decl* decl = globals(range).find(name)) return declared(*decl);
-  }
-  unknown_name(name, range, scope);
-  return {};
 }
 
 Value Evaluator::declared(const Decl& decl) {
@@ -184,15 +104,6 @@ Value Evaluator::declared(const Decl& decl) {
 // ---- expressions
 
 Value Evaluator::evaluate(const Arg& arg) { return arg.value ? *arg.value : evaluate(*arg.expr, arg.scope); }
-
-Value Evaluator::evaluate_word(const Expr& expr, Scope* scope, std::span<const std::string_view> words) {
-  if (expr.kind == ExprKind::name) {
-    for (const std::string_view word : words) {
-      if (word == expr.name) return Value::of_text(ValueKind::word, expr.name).at(expr.range);
-    }
-  }
-  return evaluate(expr, scope);
-}
 
 Value Evaluator::evaluate_as(const Expr& expr, Scope* scope, const syntax::TypeExpr* type) {
   if (!type) return evaluate(expr, scope);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,7 +79,10 @@ class Evaluator {
   std::map<const syntax::Decl*, Scope*> dataset_scopes;  ///< made so far (dataset.h)
 
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
-  void unknown_name(const std::string& name, source::Range range, Scope* scope);
+  /// With the words that may stand there, those are what is suggested.
+  void unknown_name(const std::string& name, source::Range range, Scope* scope, std::span<const std::string_view> words = {});
+  /// Whether a name means anything at all there.
+  bool is_known(const std::string& name, source::Range range, Scope* scope);
   Value declared(const syntax::Decl& decl);
 
   // ---- expressions
@@ -106,6 +110,8 @@ class Evaluator {
 
   // ---- types
   /// Checks `value` against a declared type, converting numbers; binds the names of dimensions. `what` starts the report.
+  /// A type that is no tensor's, such as `schedule`: where words are listed it is none.
+  static bool is_plain_type(std::string_view name);
   bool accept(Value& value, const syntax::TypeExpr& type, CallTypes& types, const std::string& what, source::Range range, bool hyper);
   std::optional<types::TensorType> tensor_type(const syntax::TypeExpr& type, CallTypes& types);
   std::optional<DType> dtype_named(const std::string& name) const;
@@ -148,6 +154,7 @@ class Evaluator {
   /// Looking through all names is for the first mistakes: a file of nothing but unknown names would take the square of its size.
   bool may_suggest() { return ++suggestions_ <= 100; }
   int suggestions_ = 0;
+  int loops_ = 0;  ///< those that the body at hand is in
   int64_t turns_ = 0;
   Value evaluate_unguarded(const syntax::Expr& expr, Scope* scope);
   Value call_unguarded(const Value& callee, Args args, source::Range range, Scope* scope);
@@ -173,6 +180,10 @@ class Evaluator {
   Value call_pending(const Closure& closure, const Args& args, source::Range range);
   bool bind_parameters(const std::vector<syntax::Parameter>& parameters, const std::vector<const Arg*>& slots, CallTypes& types, bool hyper,
                        const syntax::Decl& decl, source::Range range, bool* pending);
+  /// Reports a constant that is no learning rate.
+  bool is_learning_rate(const Value& value, source::Range range);
+  /// False, after a report, where the first argument for a layer's hyperparameters is a tensor: its input.
+  bool separates_input(const syntax::Decl& decl, Args& args);
   Value run_declared(const syntax::Decl& decl, Activation& activation, source::Range range);
   /// Zeros of a model's declared type, where its body is at fault: mistakes of its callers are told in the same run.
   Value promised(const syntax::TypeExpr& type, CallTypes& types, source::Range range);

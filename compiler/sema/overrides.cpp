@@ -6,6 +6,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/settings.h"
+#include "compiler/source/foreign_names.h"
 #include "compiler/syntax/parse.h"
 
 namespace dtl::sema {
@@ -131,13 +132,50 @@ class Setter {
 
   void unknown(const std::string& wrong, const std::vector<std::string>& known, const std::string& prefix) {
     auto reported = sink_.report(value_ ? value_->range : Range(), diag::unknown_override, written_);
-    if (auto near = nearest(wrong, known)) {
+    if (const std::vector<std::string> paths = prefix.empty() ? paths_to(wrong) : std::vector<std::string>(); !paths.empty()) {
+      reported.help("did you mean " + enumerate(paths, "or") + "?");
+    } else if (auto near = nearest(wrong, known)) {
       reported.help("did you mean `" + prefix + *near + "`?");
     } else if (!known.empty()) {
       std::vector<std::string> full;
       for (const std::string& name : known) full.push_back(prefix + name);
       reported.help("what can be set: " + enumerate(full));
     }
+  }
+
+  /// Paths that end in that name, or in what it is called here, in the file's datasets and its chosen train block.
+  std::vector<std::string> paths_to(const std::string& name) const {
+    std::vector<std::string> paths;
+    const auto add = [&](const std::string& prefix, const std::vector<std::string>& names) {
+      const bool has = std::find(names.begin(), names.end(), name) != names.end();
+      if (const auto ours = has ? std::optional(name) : source::counterpart(name, names)) paths.push_back(prefix + "." + *ours);
+    };
+    for (const Decl* decl : files_.main().decls) {
+      if (decl->kind == DeclKind::dataset) add(decl->name.text, fields(*decl));
+    }
+    const Decl* train = nullptr;
+    for (const Decl* decl : files_.main().decls) {
+      if (decl->kind == DeclKind::train && (!train || decl->name.text == overrides_.train)) train = decl;
+    }
+    if (!train || !train->body) return paths;
+    for (const std::string& field : known_fields(DeclKind::train)) add(field, record_fields(field));
+    for (const Item* item : train->body->items) {
+      if (item->kind == ItemKind::assign) add(item->names[0].text, parameters_within(*item->value));
+    }
+    return paths;
+  }
+
+  /// What a path may lead to inside an expression.
+  std::vector<std::string> parameters_within(const Expr& expr) const {
+    std::vector<std::string> names;
+    if (expr.kind == ExprKind::pipe || expr.kind == ExprKind::group) {
+      for (const Expr* item : expr.items) {
+        for (std::string& name : parameters_within(*item)) names.push_back(std::move(name));
+      }
+    } else if (expr.kind == ExprKind::call || is_use(expr)) {
+      names = parameters(expr);
+    }
+    return names;
   }
 
   void refuse(const std::string& help) { sink_.report(value_->range, diag::unknown_override, written_).help(help); }

@@ -5,6 +5,7 @@
 #include "compiler/sema/dataset.h"
 #include "compiler/sema/source_reader.h"
 #include "compiler/sema/strategy.h"
+#include "compiler/sema/train_advice.h"
 
 namespace dtl::sema {
 namespace {
@@ -183,7 +184,8 @@ class Resolver {
         if (sees_example && !known) continue;  // the evaluator looks, once the data is read
         // Conditions to watch speak of splits and metrics.
         if (name == "stop_early" || name == "checkpoint" || name == "reproducible") continue;
-        visit(*item->value, sees_example ? inner : scope, {});
+        if ((name == "model" || name == "data") && is_undeclared(evaluator_, *item->value, kind_of_setting(name), scope)) continue;
+        visit(*item->value, sees_example ? inner : scope, name == "precision" ? Words{"f32", "f64", "bf16", "f16"} : Words());
       } else {
         visit(*item, scope);
       }
@@ -291,7 +293,7 @@ class Resolver {
   void visit(const Expr& expr, Scope* scope, const Words& words) {
     switch (expr.kind) {
       case ExprKind::name:
-        if (std::find(words.begin(), words.end(), expr.name) == words.end()) look_up(expr.name, expr.range, scope);
+        if (std::find(words.begin(), words.end(), expr.name) == words.end()) look_up(expr.name, expr.range, scope, words);
         return;
       case ExprKind::lambda: {
         Scope* inner = evaluator_.scopes().inside(scope);
@@ -415,14 +417,14 @@ class Resolver {
 
   void bind(const std::string& name, source::Range range, Scope* scope) { scope->bind(name, {}, range); }
 
-  void look_up(const std::string& name, source::Range range, Scope* scope) {
+  void look_up(const std::string& name, source::Range range, Scope* scope, const Words& words = {}) {
     if (scope->find(name)) return;
     if (const Decl* decl = evaluator_.globals(range).find(name)) {
       if (!evaluator_.in_library(*decl)) needs_[current_].push_back(decl);
       return;
     }
     if (find_builtin(name) || is_builtin_value(name) || is_later(name)) return;
-    evaluator_.unknown_name(name, range, scope);
+    evaluator_.unknown_name(name, range, scope, words);
   }
 
   // ---- cycles

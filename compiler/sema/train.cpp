@@ -8,6 +8,7 @@
 #include "compiler/sema/nested_reduction.h"
 #include "compiler/sema/prediction.h"
 #include "compiler/sema/strategy.h"
+#include "compiler/sema/train_advice.h"
 #include "compiler/sema/train_settings.h"
 
 namespace dtl::sema {
@@ -112,6 +113,8 @@ class TrainReader {
       if (auto near = nearest(name.text, known)) {
         reported.meant(*near);
         misspelt_.insert(*near);
+      } else if (const std::string inside = within_setting(evaluator_, settings_, train_, name.text); !inside.empty()) {
+        reported.help("it stands in another setting: `" + inside + "`");
       } else {
         reported.help("it has " + enumerate(known));
       }
@@ -183,9 +186,11 @@ class TrainReader {
     const Expr* expr = field(name);
     if (!expr) {
       if (needed && !misspelt_.contains(name))
-        reporter_.report(head_of(train_), diag::missing_setting, "the train block", fmt::format("`{}`", name));
+        reporter_.report(head_of(train_), diag::missing_setting, "the train block", fmt::format("`{}`", name))
+            .help(declaration_help(evaluator_, train_.range, kind));
       return nullptr;
     }
+    if (is_undeclared(evaluator_, *expr, kind, scope_)) return nullptr;
     const Value value = evaluator_.evaluate(*expr, scope_);
     if (value.is(ValueKind::declared) && value.closure->decl->kind == kind) return value.closure->decl;
     if (value.ok()) reporter_.report(expr->range, diag::setting_type, fmt::format("`{}`", name), expected, evaluator_.shown(value));
@@ -203,9 +208,14 @@ class TrainReader {
     }
     Value value = evaluator_.evaluate(*expr, scope_);
     if (value.is(ValueKind::optimizer) || !value.ok()) return value;
-    auto reported = reporter_.report(expr->range, diag::setting_type, "`optimizer`", "an optimizer", evaluator_.shown(value));
-    if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::optimizer)
-      reported.help("write `" + text_of(*expr) + "(…)`");
+    const bool bare = value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::optimizer;
+    auto reported = reporter_.report(expr->range, diag::setting_type, "`optimizer`", "an optimizer",
+                                     bare ? "`" + text_of(*expr) + "` without its arguments" : evaluator_.shown(value));
+    if (bare) {
+      reported.help("write `" + text_of(*expr) + "(…)`; `" + text_of(*expr) + "()` takes its defaults");
+    } else if (const auto near = value.is(ValueKind::text) ? optimizer_called(evaluator_, train_, value.text) : std::nullopt) {
+      reported.help("write `" + *near + "(…)`, without quotes");
+    }
     return {};
   }
 

@@ -1,6 +1,10 @@
 // Making and describing compile-time values; source text of expressions; near names.
 #include "compiler/sema/value.h"
 
+#include <algorithm>
+
+#include "compiler/source/foreign_names.h"
+
 namespace dtl::sema {
 
 const Value* Value::find(std::string_view name) const {
@@ -301,6 +305,11 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string> nearest(std::string_view wrong, const std::vector<std::string>& names) {
   std::optional<std::string> best;
   if (wrong.size() > 60) return best;
+  const std::string plain = source::plain_spelling(wrong);
+  for (const std::string& name : names) {
+    if (name != wrong && source::plain_spelling(name) == plain) return name;
+  }
+  if (auto ours = source::counterpart(wrong, names)) return ours;
   size_t best_distance = std::max<size_t>(1, wrong.size() / 3) + 1;
   for (const std::string& name : names) {
     const size_t longer = std::max(name.size(), wrong.size()), shorter = std::min(name.size(), wrong.size());

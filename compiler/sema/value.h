@@ -123,7 +123,7 @@ std::string quoted(std::string_view text);
 std::string text_of(const syntax::Expr& expr);
 std::string text_of(const syntax::TypeExpr& type);
 
-/// The nearest of `names` to `wrong`, if near enough to be meant.
+/// The nearest of `names` to `wrong`, if near enough to be meant: spelt alike, else what other libraries call so, else by few letters.
 std::optional<std::string> nearest(std::string_view wrong, const std::vector<std::string>& names);
 /// `a`, `b` and `c`, each in backquotes.
 std::string enumerate(const std::vector<std::string>& names, std::string_view last = "and");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/source/foreign_names.h"
 #include "grammar/DtlParser.h"
 
 namespace dtl::syntax {
@@ -17,6 +18,16 @@ bool closes(int32_t type) { return type == DtlParser::CLOSE_PAREN || type == Dtl
 bool is_reserved(int32_t type) { return type >= DtlParser::PARAM && type <= DtlParser::NOT; }
 
 bool is_unit(std::string_view word) { return word == "step" || word == "steps" || word == "epoch" || word == "epochs"; }
+
+bool begins_expression(int32_t type) {
+  return type == DtlParser::NAME || type == DtlParser::STRING || type == DtlParser::TRUE || type == DtlParser::FALSE ||
+         (type >= DtlParser::INTEGER && type <= DtlParser::PERCENT);
+}
+
+/// The declaration that another language begins with this word.
+std::optional<std::string> declaration_for(std::string_view word) {
+  return source::counterpart(word, {"import", "param", "fn", "layer", "model", "optimizer", "strategy", "dataset", "train"});
+}
 
 void drop(Types& types, std::initializer_list<int32_t> unwanted) {
   for (int32_t type : unwanted) types.erase(type);
@@ -191,6 +202,14 @@ void Mistakes::advise(source::Reported& reported, const Mistake& mistake) const 
     reported.help("settings stand on lines of their own, or with a comma between");
   } else if (found == DtlParser::NAME && type(mistake.token - 1) == DtlParser::NAME && is_unit(text(mistake.token))) {
     reported.help(fmt::format("a unit stands on a number: write `{} * 1 {}`", text(mistake.token - 1), text(mistake.token)));
+  } else if (found == DtlParser::NAME && expects(DtlParser::TRAIN)) {
+    if (const auto ours = declaration_for(text(mistake.token))) reported.help(fmt::format("here it is `{}`", *ours));
+  } else if (type(mistake.token - 1) == DtlParser::NAME && text(mistake.token - 1) == "return" && expects(DtlParser::NEWLINE)) {
+    reported.help("the last expression of a body is its result: leave `return` out");
+  } else if (expects(DtlParser::COMMA) && begins_expression(found)) {
+    reported.help(expects(DtlParser::COLON) && found == DtlParser::NAME
+                      ? "a comma stands between two arguments, a colon between a parameter and its type"
+                      : "a comma stands between two arguments, entries or elements");
   } else if (found == DtlParser::ELSE && expects(DtlParser::ELSE_TEXT)) {
     reported.help("`require` says what is wrong: `require condition else \"text\"`");
   }

@@ -2,6 +2,7 @@
 // its result.
 #include "compiler/driver/library.h"
 
+#include "compiler/sema/builtins.h"
 #include "program_testing.h"
 
 using namespace dtl;
@@ -81,6 +82,39 @@ double value_of(const std::string& program) {
 bool is_refused(const std::string& diagnostics) { return diagnostics.find("not supported yet") != std::string::npos; }
 
 }  // namespace
+
+TEST_CASE("the reference of a built-in function has its parameters") {
+  for (const sema::BuiltinDoc& doc : sema::builtin_docs()) {
+    INFO(doc.name);
+    const sema::Builtin* builtin = sema::find_builtin(doc.name);
+    REQUIRE(builtin);
+    // `(x: any[...], axis: axes = none) -> …`: what stands before a colon, and whether it has a default.
+    const std::string signature(doc.signature.substr(1, doc.signature.find(") ->") - 1));
+    std::vector<std::string> names;
+    int depth = 0;
+    std::string part;
+    const auto take = [&] {
+      const std::string name = part.substr(0, part.find(':'));
+      CHECK(builtin->optional(name) == (part.find(" = ") != std::string::npos));
+      names.push_back(name);
+      part.clear();
+    };
+    for (const char c : signature) {
+      depth += c == '[' || c == '(' ? 1 : c == ']' || c == ')' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        take();
+      } else if (c != ' ' || !part.empty()) {
+        part += c;
+      }
+    }
+    take();
+    CHECK(names == builtin->parameter_names());
+  }
+  for (const char* name : {"concat", "expand", "sum", "reshape", "tensor", "select", "cast", "gather"}) {
+    const auto& docs = sema::builtin_docs();
+    CHECK(std::any_of(docs.begin(), docs.end(), [&](const sema::BuiltinDoc& doc) { return doc.name == name; }));
+  }
+}
 
 TEST_CASE("every declaration of the library is documented, with an example that is true") {
   for (const driver::LibraryEntry& entry : driver::library_entries()) {

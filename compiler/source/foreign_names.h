@@ -1,0 +1,20 @@
+// What other libraries and languages call things that have a name of their own here: for "did you mean".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtl::source {
+
+/// Without case and underscores: `Conv2D` and `conv2d` are spelt alike.
+std::string plain_spelling(std::string_view name);
+
+/// What a foreign name may mean here, the likeliest first; spelt with or without case and underscores. `lr` is `learning_rate`.
+std::vector<std::string_view> counterparts(std::string_view foreign);
+
+/// The first of them that is among `names`.
+std::optional<std::string> counterpart(std::string_view foreign, const std::vector<std::string>& names);
+
+}  // namespace dtl::source
