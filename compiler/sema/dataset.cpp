@@ -108,11 +108,31 @@ int64_t skip_limit(Evaluator& evaluator, const Decl& decl, Scope* scope) {
   return -1;
 }
 
+/// What columns of these names tell of how a table was read; empty: nothing.
+std::string misread_table(const std::vector<std::string>& columns) {
+  if (columns.size() == 1) {
+    for (const auto& [delimiter, shown] : {std::pair(';', ";"), std::pair('\t', "\\t"), std::pair('|', "|")}) {
+      if (columns[0].find(delimiter) == std::string::npos) continue;
+      return fmt::format("the first line is a single cell: `delimiter = \"{}\"` in `csv(…)` parts it", shown);
+    }
+  }
+  const bool numbers = !columns.empty() && std::all_of(columns.begin(), columns.end(), [](const std::string& name) {
+    char* end = nullptr;
+    static_cast<void>(std::strtod(name.c_str(), &end));
+    return !name.empty() && *end == '\0';
+  });
+  return numbers
+             ? "the first line holds numbers: with `header = false` in `csv(…)` it is data, and the columns are `column_1`, `column_2`, …"
+             : "";
+}
+
 /// Raw fields bind to the parameters of `example`: by name where the source names them, else by position.
 bool bind_fields(Evaluator& evaluator, const Decl& decl, const Item* example, const SplitInfo& info, Range source) {
   Reporter& reporter = evaluator.reporter();
   Program& program = evaluator.program();
-  const bool named = std::any_of(info.fields.begin(), info.fields.end(), [](const FieldInfo& f) { return !f.name.empty(); });
+  // Of a table only what is asked for is read: nothing of it may be.
+  const bool named =
+      !info.unread.empty() || std::any_of(info.fields.begin(), info.fields.end(), [](const FieldInfo& f) { return !f.name.empty(); });
   if (!example) {
     if (!named) {
       reporter.report(decl.name.range, diag::example_needed, decl.name.text).help("write `example (image: u8[28, 28], label: u8) { … }`");
@@ -146,7 +166,11 @@ bool bind_fields(Evaluator& evaluator, const Decl& decl, const Item* example, co
     if (at == names.end()) {
       auto reported = reporter.report(parameter.name.range, diag::no_such_field, parameter.name.text);
       reported.note(source, "the data has the fields " + enumerate(all));
-      if (auto near = nearest(parameter.name.text, names)) reported.help("did you mean `" + *near + "`?");
+      if (const std::string misread = misread_table(all); !misread.empty()) {
+        reported.help(misread);
+      } else if (auto near = nearest(parameter.name.text, all)) {
+        reported.help("did you mean `" + *near + "`?");
+      }
       good = false;
       continue;
     }

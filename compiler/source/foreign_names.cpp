@@ -2,7 +2,6 @@
 #include "compiler/source/foreign_names.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "foreign_names_text.h"
 
@@ -24,12 +23,12 @@ Table read(std::string_view text) {
   return rows;
 }
 
-const Table& table() {
+}  // namespace
+
+const Table& foreign_names() {
   static const Table rows = read(kForeignNames);
   return rows;
 }
-
-}  // namespace
 
 std::string plain_spelling(std::string_view name) {
   std::string plain;
@@ -42,7 +41,7 @@ std::string plain_spelling(std::string_view name) {
 std::vector<std::string_view> counterparts(std::string_view foreign) {
   const std::string plain = plain_spelling(foreign);
   std::vector<std::string_view> found;
-  for (const auto& [theirs, ours] : table()) {
+  for (const auto& [theirs, ours] : foreign_names()) {
     if (theirs == plain) found.push_back(ours);
   }
   return found;

@@ -2,7 +2,13 @@
 // its result.
 #include "compiler/driver/library.h"
 
+#include <set>
+
+#include "compiler/driver/embedded.h"
 #include "compiler/sema/builtins.h"
+#include "compiler/sema/settings.h"
+#include "compiler/source/foreign_names.h"
+#include "compiler/syntax/parse.h"
 #include "program_testing.h"
 
 using namespace dtl;
@@ -114,6 +120,41 @@ TEST_CASE("the reference of a built-in function has its parameters") {
     const auto& docs = sema::builtin_docs();
     CHECK(std::any_of(docs.begin(), docs.end(), [&](const sema::BuiltinDoc& doc) { return doc.name == name; }));
   }
+}
+
+TEST_CASE("what a foreign name leads to is a name of the language or the library") {
+  std::set<std::string> known = {"import", "param", "fn", "layer", "model", "optimizer", "strategy", "dataset", "train"};
+  const auto add = [&](const std::vector<std::string>& names) { known.insert(names.begin(), names.end()); };
+  for (const std::string& name : sema::builtin_names()) {
+    known.insert(name);
+    if (const sema::Builtin* builtin = sema::find_builtin(name)) add(builtin->parameter_names());
+  }
+  for (const driver::EmbeddedFile& file : driver::stdlib_files()) {
+    source::SourceSet sources;
+    source::Sink sink;
+    const auto ast = syntax::parse(sources, sources.add(std::string(file.name), std::string(file.text)), sink);
+    REQUIRE(ast);
+    for (const syntax::Decl* decl : ast->decls) {
+      known.insert(decl->name.text);
+      for (const auto& list : {decl->hyper, decl->parameters}) {
+        for (const syntax::Parameter& parameter : list) known.insert(parameter.name.text);
+      }
+    }
+  }
+  add(sema::train_fields());
+  add(sema::dataset_fields());
+  for (const std::string& field : sema::train_fields()) add(sema::record_fields(field));
+  size_t rows = 0;
+  for (const auto& [theirs, ours] : source::foreign_names()) {
+    INFO(theirs << " = " << ours);
+    CHECK(source::plain_spelling(theirs) == theirs);
+    CHECK(known.contains(std::string(ours)));
+    ++rows;
+  }
+  CHECK(rows > 100);
+  CHECK(source::counterparts("Sparse_Categorical_Crossentropy") == std::vector<std::string_view>{"sparse_cross_entropy"});
+  CHECK(source::counterpart("num_embeddings", {"units", "size"}) == "size");
+  CHECK(!source::counterpart("num_embeddings", {"units"}));
 }
 
 TEST_CASE("every declaration of the library is documented, with an example that is true") {
