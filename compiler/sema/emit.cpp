@@ -376,7 +376,14 @@ std::optional<DType> Emitter::common(std::string_view shown, std::span<const Ope
   return whole ? *whole : DType::i64;
 }
 
-std::optional<std::vector<Tensor>> Emitter::together(std::span<const Operand> operands, DType dtype, Range range, std::string_view shown) {
+std::optional<std::vector<Tensor>> Emitter::together(std::span<const Operand> written, DType dtype, Range range, std::string_view shown) {
+  // Inside a region it is the shapes of shares that must fit.
+  std::vector<Operand> operands(written.begin(), written.end());
+  for (Operand& operand : operands) {
+    if (!operand.value.is(ValueKind::tensor)) continue;
+    operand.value.tensor = use(operand.value.tensor, range, fmt::format("`{}`", shown));
+    if (!operand.value.tensor.ok()) return std::nullopt;
+  }
   Dims dims;
   const Operand* widest = nullptr;
   bool lead = false;
@@ -433,6 +440,9 @@ Tensor Emitter::broadcast(Tensor x, const Dims& dims, Range range) {
   if (!x.ok()) return {};
   const Dims own = type(x).dims;
   if (own == dims) return x;
+  // What is stretched over a replica's share is each replica's own.
+  if (mentions_share(dims) && !local(x)) x = share(x, range);
+  if (!x.ok()) return {};
   const size_t skip = dims.size() - own.size(), lead = x.lead ? 1 : 0;
   Dims kept;
   Ints map;
