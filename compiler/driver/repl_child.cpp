@@ -268,7 +268,10 @@ class Work {
     for (size_t i = 0; i < plan.states.size(); ++i) {
       const std::optional<train::SavedState> saved = train::saved_state(plan, plan.states[i]);
       const checkpoint::TensorEntry* entry = saved && !saved->training ? from.find(saved->type.name) : nullptr;
-      if (entry && entry->type.str() == saved->type.str()) from.read(*entry, executor.state(static_cast<int>(i)));
+      if (!entry || entry->type.str() != saved->type.str()) continue;
+      std::vector<std::byte> whole(static_cast<size_t>(entry->type.bytes()));
+      from.read(*entry, whole);
+      executor.write(static_cast<int>(i), whole);
     }
   }
 

@@ -15,7 +15,7 @@ struct Access {
   plan::Space space;
   int64_t begin, end;  ///< bytes
   bool write;
-  bool across = false;  ///< reads the arenas of all replicas
+  bool across = false;  ///< reads or writes the memory of other replicas
   /// Each thread keeps to its part of `outer` equal pieces of the buffer: two steps that do so alike do not meet.
   bool in_parts = false;
   plan::Partition partition{};
@@ -50,12 +50,21 @@ class Hazards {
         break;
       case StepKind::reduce:
         for (size_t k = 0; k < step.reduce.from.size(); ++k) {
-          Access from = in_slices(step.reduce.from[k], step.partition, false);
+          const bool common = in(step.reduce.to[k], plan::Space::shared) || in(step.reduce.to[k], plan::Space::state);
+          Access from = common ? in_slices(step.reduce.from[k], step.partition, false) : whole(step.reduce.from[k], false);
           from.across = true;
           result.push_back(from);
-          result.push_back(in_slices(step.reduce.to[k], step.partition, true));
+          Access to = common ? in_slices(step.reduce.to[k], step.partition, true) : whole(step.reduce.to[k], true);
+          to.across = !common && step.partition == plan::Partition::sliced;
+          result.push_back(to);
         }
         break;
+      case StepKind::exchange: {
+        Access from = whole(step.exchange.from, false);
+        from.across = !in(step.exchange.to, plan::Space::shared) && !in(step.exchange.to, plan::Space::state);
+        result = {from, whole(step.exchange.to, true)};
+        break;
+      }
       case StepKind::copy:
         result = {in_slices(step.copy.from, step.partition, false), in_slices(step.copy.to, step.partition, true)};
         break;
@@ -66,6 +75,8 @@ class Hazards {
   }
 
  private:
+  bool in(int32_t buffer, plan::Space space) const { return plan_.buffers[static_cast<size_t>(buffer)].space == space; }
+
   Access whole(int32_t buffer, bool write) const {
     const plan::Buffer& at = plan_.buffers[static_cast<size_t>(buffer)];
     return {at.space, at.offset, at.offset + at.bytes, write};
@@ -76,8 +87,11 @@ class Hazards {
     access.in_parts = true;
     access.partition = partition;
     access.grain = 16;
-    for (const Extent& dim : plan_.buffers[static_cast<size_t>(buffer)].dims)
+    for (const Extent& dim : plan_.buffers[static_cast<size_t>(buffer)].dims) {
+      // The product of two sizes that only a step knows has a row of its own; no row stands for it here.
+      if (dim.slot >= 0 && access.outer.slot >= 0) access.in_parts = false;
       access.outer = {access.outer.scale * dim.scale, std::max(access.outer.slot, dim.slot)};
+    }
     return access;
   }
 

@@ -164,7 +164,6 @@ class Composer {
   int32_t rule_body(NodeId node, const std::vector<int32_t>& index, const std::vector<int32_t>* trailing) {
     const graph::KernelRule& rule = lowered_.rule(node);
     const graph::Node& at = lowered_.graph[node];
-    const graph::Value& result = lowered_[at.results[0]];
     std::vector<int32_t> values;
     for (const Instruction& it : rule.body) {
       const auto mapped = [&] {
@@ -180,7 +179,7 @@ class Composer {
           values.push_back(named_value(lowered_.locals.extent(rule.sizes[static_cast<size_t>(it.index)])));
           break;
         case Scalar::begin: {
-          const auto begin = lowered_.locals.begin(result, static_cast<size_t>(it.index));
+          const auto begin = lowered_.begin(node, static_cast<size_t>(it.index));
           values.push_back(begin ? size_value(*begin) : whole_number(0));
           break;
         }
@@ -397,7 +396,7 @@ bool is_flat(const kernel::Kernel& kernel) {
 }
 
 /// One loop of a size that only the step knows: tensors of any shape share the kernel.
-Composed flattened(Composed composed, const Locals& locals, const std::vector<Extent>& outer) {
+Composed flattened(Composed composed, Locals& locals, const std::vector<Extent>& outer) {
   const Extent n = locals.product(outer);
   const std::vector<Extent> old_slots = composed.slots;
   composed.slots = {n};

@@ -105,7 +105,7 @@ class Fuser {
     }
     for (const graph::Port& port : lowered_.function.results) {
       results_.insert(port.value);
-      (is_own(port.role) ? own_results_ : shared_results_).insert(port.value);
+      (is_own(graph_, port) ? own_results_ : shared_results_).insert(port.value);
     }
   }
 

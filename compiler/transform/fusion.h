@@ -43,6 +43,8 @@ class Lowered {
   const std::string& op(graph::NodeId node) const;
   /// A collective over an axis with one member is its operand.
   bool identity(graph::NodeId node) const { return identities_.contains(node); }
+  /// Where the member's part of result dimension `dim` begins: in the whole, or of a local slice in what the member holds.
+  std::optional<plan::Extent> begin(graph::NodeId node, size_t dim) const;
 
   const graph::Value& operator[](graph::ValueId value) const { return graph[value]; }
   /// The node that makes it, in this function; nothing: a parameter.
@@ -63,10 +65,10 @@ class Lowered {
   std::set<graph::NodeId> identities_;
 };
 
-/// Whether a state of that role is each replica's own, not one for all.
-inline bool is_own(graph::Role role) {
-  return role == graph::Role::pending || role == graph::Role::output || role == graph::Role::least || role == graph::Role::most;
-}
+/// Does every replica of the mesh have the same of it?
+bool is_global(const graph::Graph& graph, graph::ValueId value);
+/// Whether a state is each replica's own (its part, its rows, its share of a sum to come), not one for all.
+bool is_own(const graph::Graph& graph, const graph::Port& port);
 
 /// Nodes computed by one kernel, over the first `rank` dimensions of their results.
 struct Group {

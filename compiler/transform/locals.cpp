@@ -11,12 +11,12 @@ using plan::ExtentKind;
 using types::Dim;
 
 Locals::Locals(const graph::Graph& graph, plan::Plan& plan) : graph_(graph), plan_(plan) {
-  for (const auto& [name, bound] : graph.bounds) row(name, ExtentKind::global, bound, -1, -1);
+  for (const auto& [name, bound] : graph.bounds) row(name, ExtentKind::global, bound);
 }
 
-int32_t Locals::row(const std::string& name, ExtentKind kind, int64_t bound, int32_t of, int32_t axis) {
+int32_t Locals::row(const std::string& name, ExtentKind kind, int64_t bound, int32_t of, int32_t axis, int32_t by) {
   const auto [at, added] = rows_.emplace(name, static_cast<int32_t>(plan_.extents.size()));
-  if (added) plan_.extents.push_back({name, kind, bound, of, axis});
+  if (added) plan_.extents.push_back({name, kind, bound, of, axis, by});
   return at->second;
 }
 
@@ -24,7 +24,7 @@ int32_t Locals::row(const std::string& name, ExtentKind kind, int64_t bound, int
 Extent Locals::part(const Dim& dim, int32_t axis, ExtentKind kind) {
   const plan::MeshAxis& mesh_axis = plan_.mesh[static_cast<size_t>(axis)];
   Extent units = extent(dim);
-  if (units.slot < 0) units = {1, row(dim.str(), ExtentKind::fixed, units.scale, -1, -1)};
+  if (units.slot < 0) units = {1, row(dim.str(), ExtentKind::fixed, units.scale)};
   const int32_t of = units.slot;
   const plan::ExtentEntry whole = plan_.extents[static_cast<size_t>(of)];
   const std::string name = whole.name + "/" + mesh_axis.name;
@@ -44,8 +44,13 @@ Dim Locals::shared(const Dim& dim, size_t axis) {
 Extent Locals::extent(const Dim& dim) {
   if (const auto size = dim.constant()) return {*size, -1};
   const auto& terms = dim.terms();
-  if (terms.size() != 1 || terms[0].first.size() != 1)
-    throw PlaceError{{}, fmt::format("a plan cannot hold the size {}: only a name times a number", dim.str())};
+  if (terms.size() != 1)
+    throw PlaceError{{}, fmt::format("a plan cannot hold the size {}: only names and numbers that are multiplied", dim.str())};
+  if (terms[0].first.size() > 1) {
+    std::vector<Extent> factors = {{terms[0].second, -1}};
+    for (const std::string& symbol : terms[0].first) factors.push_back(extent(Dim::symbol(symbol)));
+    return product(factors);
+  }
   const std::string& symbol = terms[0].first[0];
   if (const auto at = rows_.find(symbol); at != rows_.end()) return {terms[0].second, at->second};
   // `batch/share`: what a replica has of the batch inside per_replica.
@@ -81,13 +86,30 @@ std::vector<Extent> Locals::dims(const graph::Value& value) {
 std::optional<Extent> Locals::begin(const graph::Value& value, size_t dim) {
   std::optional<Extent> result;
   for (size_t axis = 0; axis < value.placements.size(); ++axis) {
-    const types::Placement& placement = value.placements[axis];
-    if (placement.kind != types::PlacementKind::split || static_cast<size_t>(placement.dim) != dim || plan_.mesh[axis].size == 1) continue;
-    if (result)
-      throw PlaceError{{}, fmt::format("dimension {} of `{}` is split over two mesh axes, which has no plan yet", dim, value.name)};
-    result = part(value.type.dims[dim], static_cast<int32_t>(axis), ExtentKind::begin);
+    const auto next = begin_along(value, dim, axis);
+    if (!next) continue;
+    if (!result) {
+      result = next;
+      continue;
+    }
+    // Both count units of the dimension: a part of a part.
+    const plan::ExtentEntry a = plan_.extents[static_cast<size_t>(result->slot)], b = plan_.extents[static_cast<size_t>(next->slot)];
+    result->slot = row(a.name + "+" + b.name, ExtentKind::sum, a.bound + b.bound, result->slot, -1, next->slot);
   }
   return result;
+}
+
+std::optional<Extent> Locals::begin_along(const graph::Value& value, size_t dim, size_t axis) {
+  const auto splits = [&](size_t at) {
+    const types::Placement& placement = value.placements[at];
+    return placement.kind == types::PlacementKind::split && static_cast<size_t>(placement.dim) == dim && plan_.mesh[at].size > 1;
+  };
+  if (!splits(axis)) return std::nullopt;
+  Dim left = value.type.dims[dim];
+  for (size_t outer = 0; outer < axis; ++outer) {
+    if (splits(outer)) left = shared(left, outer);
+  }
+  return part(left, static_cast<int32_t>(axis), ExtentKind::begin);
 }
 
 int64_t Locals::bound(Extent extent) const {
@@ -108,11 +130,15 @@ int64_t Locals::bytes_bound(const std::vector<Extent>& dims, DType dtype, const 
   return static_cast<int64_t>(bytes);
 }
 
-Extent Locals::product(const std::vector<Extent>& dims) const {
+Extent Locals::product(const std::vector<Extent>& dims) {
   Extent result;
   for (const Extent& dim : dims) {
-    if (dim.slot >= 0 && result.slot >= 0) throw PlaceError{{}, "a value has two run-time dimensions, which has no plan yet"};
-    result = {result.scale * dim.scale, std::max(result.slot, dim.slot)};
+    int32_t slot = std::max(result.slot, dim.slot);
+    if (dim.slot >= 0 && result.slot >= 0) {
+      const plan::ExtentEntry a = plan_.extents[static_cast<size_t>(result.slot)], b = plan_.extents[static_cast<size_t>(dim.slot)];
+      slot = row(a.name + "*" + b.name, ExtentKind::product, a.bound * b.bound, result.slot, -1, dim.slot);
+    }
+    result = {result.scale * dim.scale, slot};
   }
   return result;
 }

@@ -25,17 +25,18 @@ class Locals {
   plan::Extent extent(const types::Dim& dim);
   /// The index at which the member's part of dimension `dim` begins; nothing: 0, the dimension is not split.
   std::optional<plan::Extent> begin(const graph::Value& value, size_t dim);
+  /// The same, within what the mesh axes outside of `axis` leave to it.
+  std::optional<plan::Extent> begin_along(const graph::Value& value, size_t dim, size_t axis);
 
   /// The largest value.
   int64_t bound(plan::Extent extent) const;
   int64_t elements_bound(const std::vector<plan::Extent>& dims) const;
   /// Bytes of that many elements; throws where `name` is larger than any memory.
   int64_t bytes_bound(const std::vector<plan::Extent>& dims, DType dtype, const std::string& name) const;
-  /// The product; throws where two run-time dimensions meet.
-  plan::Extent product(const std::vector<plan::Extent>& dims) const;
+  plan::Extent product(const std::vector<plan::Extent>& dims);
 
  private:
-  int32_t row(const std::string& name, plan::ExtentKind kind, int64_t bound, int32_t of, int32_t axis);
+  int32_t row(const std::string& name, plan::ExtentKind kind, int64_t bound, int32_t of = -1, int32_t axis = -1, int32_t by = -1);
   plan::Extent part(const types::Dim& dim, int32_t axis, plan::ExtentKind kind);
   types::Dim shared(const types::Dim& dim, size_t axis);
 

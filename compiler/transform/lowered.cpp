@@ -1,4 +1,5 @@
 // What lowering says of each node of a function.
+#include "compiler/ops/body.h"
 #include "compiler/source/check.h"
 #include "compiler/transform/fusion.h"
 #include "compiler/transform/pass.h"
@@ -7,6 +8,32 @@ namespace dtl::transform {
 
 using graph::NodeId;
 using types::TensorType;
+
+namespace {
+
+/// A member's part of what it holds whole moves nothing: its elements begin further on in the operand.
+graph::KernelRule local_slice_rule(const TensorType& type, int64_t dim) {
+  ops::Body body;
+  std::vector<int32_t> index = body.loops(0, type.rank());
+  index[static_cast<size_t>(dim)] = body.global(static_cast<size_t>(dim));
+  const int32_t element = body.load(0, type.dtype, index);
+  return std::move(body).done(element);
+}
+
+}  // namespace
+
+bool is_global(const graph::Graph& graph, graph::ValueId value) {
+  const auto& axes = graph.strategy.mesh.axes;
+  const types::Placements& placements = graph[value].placements;
+  for (size_t axis = 0; axis < placements.size(); ++axis) {
+    if (axes[axis].size > 1 && placements[axis].kind != types::PlacementKind::broadcast) return false;
+  }
+  return true;
+}
+
+bool is_own(const graph::Graph& graph, const graph::Port& port) {
+  return port.role == graph::Role::pending || port.role == graph::Role::output || !is_global(graph, port.value);
+}
 
 Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::FunctionId function_id, Locals& locals)
     : graph(graph), function(graph[function_id]), locals(locals), ops_(ops) {
@@ -37,9 +64,15 @@ Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::Fu
       kinds_[id] = NodeKind::view;
     } else if (std::holds_alternative<graph::CollectiveRule>(whole)) {
       const bool alone = graph.strategy.mesh.axes[static_cast<size_t>(node.attrs.get<int64_t>("axis"))].size == 1;
-      if (!alone && op(id) != "all_reduce") throw PlaceError{node.range, fmt::format("`{}` between replicas has no plan yet", op(id))};
-      kinds_[id] = alone ? NodeKind::view : NodeKind::collective;
-      if (alone) identities_.insert(id);
+      if (alone) {
+        kinds_[id] = NodeKind::view;
+        identities_.insert(id);
+      } else if (op(id) == "local_slice") {
+        kinds_[id] = NodeKind::map;
+        rules_[id] = local_slice_rule(results[0], node.attrs.get<int64_t>("dim"));
+      } else {
+        kinds_[id] = NodeKind::collective;
+      }
     } else {
       throw PlaceError{node.range,
                        fmt::format("`{}` has no plan before `{}` has replaced it", op(id), std::get<graph::ExpandedRule>(whole).by)};
@@ -48,6 +81,13 @@ Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::Fu
 }
 
 const std::string& Lowered::op(NodeId node) const { return ops_[graph[node].op].name(); }
+
+std::optional<plan::Extent> Lowered::begin(NodeId node, size_t dim) const {
+  const graph::Node& at = graph[node];
+  const graph::Value& result = graph[at.results[0]];
+  return op(node) == "local_slice" ? locals.begin_along(result, dim, static_cast<size_t>(at.attrs.get<int64_t>("axis")))
+                                   : locals.begin(result, dim);
+}
 
 std::optional<graph::ValueId> Lowered::viewed(graph::ValueId value) const {
   const std::optional<NodeId> node = maker(value);

@@ -11,9 +11,6 @@ Expected<plan::Plan, PlaceError> make_plan(const graph::Graph& graph, const grap
   PlanDraft draft(graph, ops);
   try {
     draft.plan.mesh = graph.strategy.mesh.axes;
-    int large_axes = 0;
-    for (const plan::MeshAxis& axis : draft.plan.mesh) large_axes += axis.size > 1 ? 1 : 0;
-    if (large_axes > 1) throw PlaceError{{}, "a mesh of several axes has no plan yet"};
     Locals locals(graph, draft.plan);
     for (size_t f = 0; f < graph.functions.size(); ++f) plan_function(draft, locals, {static_cast<int32_t>(f)});
     return std::move(draft.plan);

@@ -97,14 +97,7 @@ class FunctionPlanner {
   int32_t state(const Port& port) {
     const auto key = std::make_pair(state_role(port.role), path_of(port));
     const graph::Value& value = lowered_[port.value];
-    const bool own = is_own(port.role);
-    for (size_t axis = 0; axis < value.placements.size() && !own; ++axis) {
-      if (plan_.mesh[axis].size > 1 && value.placements[axis].kind != types::PlacementKind::broadcast) {
-        throw PlaceError{{},
-                         fmt::format("`{}` would be held as {}, and only values that every replica holds whole have a plan yet", key.second,
-                                     value.placements[axis].str())};
-      }
-    }
+    const bool own = is_own(draft_.graph, port);
     const auto [at, added] = draft_.states.emplace(key, 0);
     if (added) {
       at->second = add_buffer(key.second, value.type.dtype, locals_.dims(value), own ? Space::own : Space::state);
@@ -112,7 +105,9 @@ class FunctionPlanner {
       int64_t& bytes = own ? plan_.own_bytes : plan_.state_bytes;
       buffer.offset = bytes;
       bytes += aligned(buffer.bytes);
-      plan_.states.push_back({key.second, key.first, at->second, port.identity});
+      std::vector<Extent> whole;
+      for (const types::Dim& dim : value.type.dims) whole.push_back(locals_.extent(dim));
+      plan_.states.push_back({key.second, key.first, at->second, port.identity, std::move(whole)});
     }
     const plan::Buffer& buffer = plan_.buffers[static_cast<size_t>(at->second)];
     if (buffer.dims != locals_.dims(value) || buffer.dtype != value.type.dtype)
@@ -151,8 +146,9 @@ class FunctionPlanner {
       views_[view] = base;
       return location_[value] = view;
     }
-    const bool reduced = lowered_.kind(*lowered_.maker(value)) == NodeKind::collective;
-    return location_[value] = add_local(value, reduced || fused_.shared.contains(value) ? Space::shared : Space::arena);
+    // Collectives make what all replicas have in common once for all of them.
+    const bool common = lowered_.kind(*lowered_.maker(value)) == NodeKind::collective && is_global(draft_.graph, value);
+    return location_[value] = add_local(value, common || fused_.shared.contains(value) ? Space::shared : Space::arena);
   }
 
   // ---- groups and results
@@ -223,7 +219,7 @@ class FunctionPlanner {
         if (param.role != graph::Role::input && location_.at(param.value) == to) before = param.value;
       }
       if (before == port.value) continue;
-      const std::set<ValueId>& computed = is_own(port.role) ? fused_.own : fused_.shared;
+      const std::set<ValueId>& computed = is_own(draft_.graph, port) ? fused_.own : fused_.shared;
       if (computed.contains(port.value) && !taken.contains(port.value) && in_place(port.value, before)) {
         location_[port.value] = to;
         taken.insert(port.value);
@@ -235,8 +231,9 @@ class FunctionPlanner {
     std::vector<std::pair<int32_t, int32_t>> last;
     for (const auto& [value, to] : copied) {
       int32_t from = location(value);
-      if (plan_.buffers[static_cast<size_t>(from)].space == Space::state && !lowered_.maker(lowered_.base(value))) {
-        const int32_t waiting = add_local(value, Space::shared);
+      const Space space = plan_.buffers[static_cast<size_t>(from)].space;
+      if ((space == Space::state || space == Space::own) && !lowered_.maker(lowered_.base(value))) {
+        const int32_t waiting = add_local(value, space == Space::own ? Space::arena : Space::shared);
         copy(from, waiting, lowered_[value].name);
         from = waiting;
       }
@@ -248,7 +245,8 @@ class FunctionPlanner {
   void copy(int32_t from, int32_t to, const std::string& note) {
     Step step{};
     step.kind = StepKind::copy;
-    const bool own = plan_.buffers[static_cast<size_t>(to)].space == Space::own;
+    const Space space = plan_.buffers[static_cast<size_t>(to)].space;
+    const bool own = space == Space::own || space == Space::arena;
     step.partition = own ? plan::Partition::team : plan::Partition::sliced;
     step.note = note;
     step.copy = {from, to};
@@ -290,22 +288,43 @@ class FunctionPlanner {
                       location(source.operands[1]),
                       location(source.results[0])};
     } else {
-      step.kind = StepKind::reduce;
-      step.partition = plan::Partition::sliced;
-      step.note = fmt::format("all-reduce of {}", source.operands.size());
-      step.reduce.op = source.attrs.get<ReduceOp>("op");
-      step.reduce.axis = static_cast<int32_t>(source.attrs.get<int64_t>("axis"));
-      step.reduce.bucket = static_cast<int32_t>(source.attrs.get_or<int64_t>("bucket", 0));
-      for (const ValueId value : source.operands) step.reduce.from.push_back(replica_memory(value));
-      for (const ValueId value : source.results) step.reduce.to.push_back(location(value));
+      collective(source, step);
     }
     steps_.push_back(std::move(step));
   }
 
-  /// What a replica contributes to a reduction must be its own: a value that replicas share is copied first.
+  void collective(const graph::Node& source, Step& step) {
+    const std::string& op = draft_.ops[source.op].name();
+    const auto dim_of = [&](const char* name) { return static_cast<int32_t>(source.attrs.get<int64_t>(name)); };
+    const auto axis = static_cast<int32_t>(source.attrs.get<int64_t>("axis"));
+    if (op == "all_reduce" || op == "reduce_scatter") {
+      const bool scattered = op == "reduce_scatter";
+      step.kind = StepKind::reduce;
+      step.partition = scattered ? plan::Partition::team : plan::Partition::sliced;
+      step.note = scattered ? "reduce-scatter of " + step.note : fmt::format("all-reduce of {}", source.operands.size());
+      step.reduce = {source.attrs.get<ReduceOp>("op"),
+                     static_cast<int32_t>(source.attrs.get_or<int64_t>("bucket", 0)),
+                     axis,
+                     scattered ? dim_of("dim") : -1,
+                     {},
+                     {}};
+      for (const ValueId value : source.operands) step.reduce.from.push_back(replica_memory(value));
+      for (const ValueId value : source.results) step.reduce.to.push_back(location(value));
+      return;
+    }
+    const bool gathers = op == "all_gather";
+    DTL_CHECK(gathers || op == "all_to_all", "`{}` has no step", op);
+    step.kind = StepKind::exchange;
+    step.note = (gathers ? "all-gather of " : "all-to-all of ") + step.note;
+    step.exchange = {axis, dim_of(gathers ? "dim" : "from"), gathers ? -1 : dim_of("to"), replica_memory(source.operands[0]),
+                     location(source.results[0])};
+  }
+
+  /// What a replica contributes to a collective must be its own: a value that replicas share is copied first.
   int32_t replica_memory(ValueId value) {
     const int32_t buffer = location(value);
-    if (plan_.buffers[static_cast<size_t>(buffer)].space == Space::arena) return buffer;
+    const Space space = plan_.buffers[static_cast<size_t>(buffer)].space;
+    if (space != Space::shared && space != Space::state) return buffer;
     const int32_t own = add_local(value, Space::arena);
     Step step{};
     step.kind = StepKind::copy;
@@ -377,6 +396,10 @@ class FunctionPlanner {
         case StepKind::reduce:
           for (const int32_t buffer : step.reduce.from) use(buffer, index);
           for (const int32_t buffer : step.reduce.to) use(buffer, index);
+          break;
+        case StepKind::exchange:
+          use(step.exchange.from, index);
+          use(step.exchange.to, index);
           break;
         case StepKind::copy:
           use(step.copy.from, index);

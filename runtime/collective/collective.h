@@ -21,6 +21,7 @@ struct ReduceSlice {
   std::span<const void* const> sources;  ///< one a replica, in rank order; at least one, each of `end` elements or more
   void* to;                              ///< may be one of the sources, but not overlap one otherwise
   int64_t begin, end;
+  int64_t first = 0;  ///< the element with which `to` begins: a part of the result is all that it has room for
 };
 
 class Collective {

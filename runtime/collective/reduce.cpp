@@ -65,21 +65,22 @@ DTL_INLINE void combine_sources(const ReduceSlice& slice) {
   const auto source = [&](size_t i) { return static_cast<const T*>(slice.sources[i]); };
   if (slice.sources.size() == 1) {
     const size_t bytes = static_cast<size_t>(slice.end - slice.begin) * sizeof(T);
-    if (to != source(0) && bytes > 0) std::memcpy(to + slice.begin, source(0) + slice.begin, bytes);
+    T* put = to + (slice.begin - slice.first);
+    if (put != source(0) + slice.begin && bytes > 0) std::memcpy(put, source(0) + slice.begin, bytes);
     return;
   }
   constexpr int64_t block = kBlockBytes / static_cast<int64_t>(sizeof(T));
   for (int64_t at = slice.begin; at < slice.end; at += block) {
     const int64_t n = std::min(block, slice.end - at);
     if (slice.sources.size() == 2) {
-      combine_block<op>(to + at, source(0) + at, source(1) + at, n);
+      combine_block<op>(to + (at - slice.first), source(0) + at, source(1) + at, n);
       continue;
     }
     // Apart from `to`, which may be a source that is still to be read.
     alignas(64) T sum[block];
     combine_block<op>(sum, source(0) + at, source(1) + at, n);
     for (size_t i = 2; i + 1 < slice.sources.size(); ++i) combine_block<op>(sum, sum, source(i) + at, n);
-    combine_block<op>(to + at, sum, source(slice.sources.size() - 1) + at, n);
+    combine_block<op>(to + (at - slice.first), sum, source(slice.sources.size() - 1) + at, n);
   }
 }
 
@@ -111,7 +112,7 @@ DTL_INLINE void combine_halves(const ReduceSlice& slice) {
       for (int64_t i = 0; i < n; ++i) wide[i] = static_cast<float>(from[i]);
       if (source > 0) combine_block<op>(result, result, next, n);
     }
-    T* to = static_cast<T*>(slice.to) + at;
+    T* to = static_cast<T*>(slice.to) + (at - slice.first);
     for (int64_t i = 0; i < n; ++i) to[i] = T(result[i]);
   }
 }

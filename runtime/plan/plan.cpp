@@ -81,7 +81,8 @@ class Printer {
       if (!buffers[static_cast<size_t>(state.buffer)]) continue;
       const bool resets = state.role == StateRole::metric || state.role == StateRole::pending;
       const bool checks = state.role == StateRole::least || state.role == StateRole::most;
-      line("{} {} in {}{}", name_of(state.role), state.path, state.buffer,
+      const bool split = state.whole != plan_.buffers[static_cast<size_t>(state.buffer)].dims;
+      line("{} {} in {}{}{}", name_of(state.role), state.path, state.buffer, split ? fmt::format(" of [{}]", extents(state.whole)) : "",
            resets   ? fmt::format(" from {}", state.identity)
            : checks ? fmt::format(" of {}", state.identity)
                     : "");
@@ -124,6 +125,9 @@ class Printer {
             for (const int32_t buffer : step.reduce.from) use(buffer);
             for (const int32_t buffer : step.reduce.to) use(buffer);
             break;
+          case StepKind::exchange:
+            use(step.exchange.from), use(step.exchange.to);
+            break;
           case StepKind::copy:
             use(step.copy.from), use(step.copy.to);
             break;
@@ -158,6 +162,10 @@ class Printer {
       case ExtentKind::begin:
         line("extent {} {} of {} over {}, at most {}", entry.name, entry.kind == ExtentKind::share ? "share" : "begin",
              plan_.extents[static_cast<size_t>(entry.of)].name, plan_.mesh[static_cast<size_t>(entry.axis)].name, entry.bound);
+        break;
+      case ExtentKind::product:
+      case ExtentKind::sum:
+        line("extent {} {}, at most {}", entry.name, entry.kind == ExtentKind::product ? "product" : "sum", entry.bound);
         break;
     }
   }
@@ -198,9 +206,16 @@ class Printer {
                extent(step.scatter.width), note);
           break;
         case StepKind::reduce:
-          line("  {} reduce {} over {}, bucket {}: {} -> {}{}", name_of(step.partition), dtl::name_of(step.reduce.op),
-               plan_.mesh[static_cast<size_t>(step.reduce.axis)].name, step.reduce.bucket, numbers(step.reduce.from),
-               numbers(step.reduce.to), note);
+          line("  {} reduce {} over {}{}, bucket {}: {} -> {}{}", name_of(step.partition), dtl::name_of(step.reduce.op),
+               plan_.mesh[static_cast<size_t>(step.reduce.axis)].name,
+               step.reduce.dim < 0 ? "" : fmt::format(" in parts along dimension {}", step.reduce.dim), step.reduce.bucket,
+               numbers(step.reduce.from), numbers(step.reduce.to), note);
+          break;
+        case StepKind::exchange:
+          line("  {} exchange over {}, parts along dimension {}{}: {} -> {}{}", name_of(step.partition),
+               plan_.mesh[static_cast<size_t>(step.exchange.axis)].name, step.exchange.dim,
+               step.exchange.cut < 0 ? "" : fmt::format(" to parts along {}", step.exchange.cut), step.exchange.from, step.exchange.to,
+               note);
           break;
         case StepKind::copy:
           line("  {} copy {} -> {}{}", name_of(step.partition), step.copy.from, step.copy.to, note);

@@ -24,18 +24,21 @@ struct Extent {
 
 /// One row of the extent table. The executor fills a rank's values before each run from the number of global rows.
 enum class ExtentKind : uint8_t {
-  global,  ///< a run-time dimension of the whole program, such as `batch`; `bound` is its largest value
-  share,   ///< this rank's part of row `of`, split over mesh axis `axis`: n mod N first ranks get one more
-  begin,   ///< the index, in row `of`, at which this rank's part begins
-  fixed,   ///< a static size `bound` that is split over an axis (weights); the source of share and begin rows
+  global,   ///< a run-time dimension of the whole program, such as `batch`; `bound` is its largest value
+  share,    ///< this rank's part of row `of`, split over mesh axis `axis`: n mod N first ranks get one more
+  begin,    ///< the index, in row `of`, at which this rank's part begins
+  fixed,    ///< a static size `bound` that is split over an axis (weights); the source of share and begin rows
+  product,  ///< row `of` times row `by`: elements of what is split along two dimensions
+  sum,      ///< row `of` plus row `by`: where a part of a part begins in the whole
 };
 
 struct ExtentEntry {
   std::string name;  ///< `batch`, `batch/data`, `batch/data.begin`
   ExtentKind kind;
   int64_t bound = 0;  ///< largest value over all ranks and runs
-  int32_t of = -1;    ///< share, begin: the row that is divided
+  int32_t of = -1;    ///< share, begin: the row that is divided; product, sum: the first row
   int32_t axis = -1;  ///< share, begin: the mesh axis
+  int32_t by = -1;    ///< product, sum: the second row
 };
 
 /// Where a buffer lives.
@@ -43,7 +46,7 @@ enum class Space : uint8_t {
   arena,   ///< one per replica, planned offsets, contents die with the run of an entry
   shared,  ///< one per address space, planned offsets, contents die with the run: reduced gradients
   state,   ///< one per address space, lives as long as the job: weights, optimizer state, metrics, counters
-  own,     ///< one per replica, lives as long as the job: what waits for a reduction, outputs for its rows
+  own,     ///< one per replica, lives as long as the job: its part of a split state, what waits for a reduction, outputs for its rows
   input,   ///< one per replica: this replica's rows of a field of the batch, filled before the first step
 };
 
@@ -62,7 +65,7 @@ enum class Partition : uint8_t {
   sliced,  ///< over all threads of all replicas in this address space: each writes its slice of a shared or state buffer
 };
 
-enum class StepKind : uint8_t { kernel, gemm, scatter, reduce, copy, barrier };
+enum class StepKind : uint8_t { kernel, gemm, scatter, reduce, exchange, copy, barrier };
 
 /// Who waits in a barrier step.
 enum class BarrierScope : uint8_t { team, all };
@@ -91,13 +94,25 @@ struct ScatterStep {
   int32_t index, update, table;  ///< buffers
 };
 
-/// Collective: part of an all-reduce between the replicas of one address space. Each thread adds its slice of every
-/// replica's `from`, in rank order, into `to`. `from` is in the arena, `to` in shared space.
+/// Collective: part of an all-reduce or reduce-scatter between the replicas of one address space that differ in their place
+/// along `axis`, combined in rank order. `from` is each replica's own memory.
+///   sliced, `to` in shared space: the result is the same for every replica of the mesh; each thread of each replica makes a slice
+///   sliced, `to` in the arena: each thread of these replicas makes a slice, and writes it into the `to` of each of them
+///   team: a reduce-scatter; each replica makes its part along dimension `dim`
 struct ReduceStep {
   ReduceOp op;
   int32_t bucket = 0;
-  int32_t axis = 0;  ///< the mesh axis that is reduced
+  int32_t axis = 0;
+  int32_t dim = -1;
   std::vector<int32_t> from, to;
+};
+
+/// Collective: parts along dimension `dim`, one for each replica along `axis`, are put together.
+///   `to` in shared space: an all-gather that is the same for every replica of the mesh; each writes its part
+///   else: each replica reads the parts of the others; with `cut` >= 0, what lies in its part along that dimension (all-to-all)
+struct ExchangeStep {
+  int32_t axis, dim, cut = -1;
+  int32_t from, to;
 };
 
 struct CopyStep {
@@ -112,6 +127,7 @@ struct Step {
   GemmStep gemm{};
   ScatterStep scatter{};
   ReduceStep reduce{};
+  ExchangeStep exchange{};
   CopyStep copy{};
   BarrierScope barrier = BarrierScope::team;
 };
@@ -149,8 +165,9 @@ struct StateEntry {
                      ///< a loss, a state: `loss_scale/0`
   StateRole role;
   int32_t buffer;
-  double identity = 0;  ///< metric, pending: what a reset writes; least, most: how many things are indexed
-  std::string user{};   ///< least, most: for people: what uses the indices, and where
+  double identity = 0;        ///< metric, pending: what a reset writes; least, most: how many things are indexed
+  std::vector<Extent> whole;  ///< dimensions of the whole value, of which the buffer may hold a replica's part
+  std::string user{};         ///< least, most: for people: what uses the indices, and where
 };
 
 struct KernelEntry {

@@ -4,40 +4,13 @@
 #include <cassert>
 
 #include "runtime/plan/slice.h"
+#include "runtime/train/rank.h"
 
 namespace dtl::train {
 
 using plan::Extent;
 using plan::ExtentKind;
 using plan::Slice;
-
-/// One replica while a step is bound for its threads.
-struct Binder::Rank {
-  int replica;
-  int32_t step;
-  plan::Partition partition;
-  Topology topology;
-  const std::vector<int64_t>& extents;
-
-  int64_t value(Extent e) const { return e.slot < 0 ? e.scale : e.scale * extents[static_cast<size_t>(e.slot)]; }
-  int64_t elements(const plan::Buffer& buffer) const {
-    int64_t n = 1;
-    for (const Extent& dim : buffer.dims) n *= value(dim);
-    return n;
-  }
-  int worker(int thread) const { return replica * topology.threads_per_replica + thread; }
-  /// The part of thread `thread`, of how many, under the step's partition.
-  int part(int thread) const { return partition == plan::Partition::team ? thread : worker(thread); }
-  int parts() const { return partition == plan::Partition::team ? topology.threads_per_replica : topology.workers(); }
-
-  /// `make(thread)` gives the action of a thread; nothing, if its part is empty.
-  template <class Make>
-  void each_thread(Prepared& to, Make make) const {
-    for (int thread = 0; thread < topology.threads_per_replica; ++thread) {
-      if (auto what = make(thread)) to.actions[static_cast<size_t>(worker(thread))].push_back({step, *what});
-    }
-  }
-};
 
 Binder::Binder(const plan::Executable& executable, Topology topology)
     : executable_(executable), topology_(topology), storage_(executable.plan, topology) {}
@@ -69,6 +42,10 @@ std::vector<int64_t> Binder::extents_of(int replica, int64_t rows) const {
         return value = share().count();
       case ExtentKind::begin:
         return value = share().begin;
+      case ExtentKind::product:
+        return value = self(self, entry.of) * self(self, entry.by);
+      case ExtentKind::sum:
+        return value = self(self, entry.of) + self(self, entry.by);
     }
     __builtin_unreachable();
   };
@@ -116,6 +93,9 @@ Prepared Binder::prepare(int entry_index, int64_t rows) {
           break;
         case plan::StepKind::reduce:
           bind_reduce(step.reduce, rank, prepared);
+          break;
+        case plan::StepKind::exchange:
+          bind_exchange(step.exchange, rank, prepared);
           break;
         case plan::StepKind::copy:
           bind_copy(step.copy, rank, prepared);
@@ -206,32 +186,6 @@ void Binder::bind_scatter(const plan::ScatterStep& step, const Rank& rank, Prepa
     return std::optional(ScatterAction{shape, storage_.address(step.index, rank.replica), storage_.address(step.update, rank.replica),
                                        storage_.address(step.table, rank.replica), rank.part(thread), rank.parts()});
   });
-}
-
-void Binder::bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepared& to) {
-  assert(step.from.size() == step.to.size());
-  for (size_t pair = 0; pair < step.from.size(); ++pair) {
-    const plan::Buffer& buffer = executable_.plan.buffers[static_cast<size_t>(step.from[pair])];
-    // Along the reduced axis; on the others the values are broadcast, and the first coordinate's stand for all.
-    std::vector<const void*> sources;
-    for (int replica = 0; replica < topology_.replicas; ++replica) {
-      bool first = true;
-      for (size_t axis = 0; axis < executable_.plan.mesh.size(); ++axis) {
-        if (static_cast<int32_t>(axis) != step.axis && coordinate(replica, static_cast<int32_t>(axis)) != 0) first = false;
-      }
-      if (first) sources.push_back(storage_.address(step.from[pair], replica));
-    }
-    auto kept = std::make_unique<const void*[]>(sources.size());
-    std::copy(sources.begin(), sources.end(), kept.get());
-    const int64_t elements = rank.elements(buffer);
-    rank.each_thread(to, [&](int thread) -> std::optional<ReduceAction> {
-      const Slice mine = plan::slice(elements, rank.worker(thread), topology_.workers());
-      if (mine.count() == 0) return std::nullopt;
-      return ReduceAction{step.op,    buffer.dtype, kept.get(), sources.size(), storage_.address(step.to[pair], rank.replica),
-                          mine.begin, mine.end};
-    });
-    to.sources.push_back(std::move(kept));
-  }
 }
 
 void Binder::bind_copy(const plan::CopyStep& step, const Rank& rank, Prepared& to) {

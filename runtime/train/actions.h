@@ -48,7 +48,21 @@ struct ReduceAction {
   const void* const* sources;  ///< `count` of them
   size_t count;
   std::byte* to;
-  int64_t begin, end;
+  int64_t begin, end;  ///< elements of a row
+  int64_t first = 0;   ///< the element with which a row of `to` begins
+  int64_t first_row = 0, rows = 1;
+  int64_t row = 0, to_row = 0;         ///< from one row to the next, in elements
+  std::byte* const* others = nullptr;  ///< memory of other replicas that gets the same elements as `to`
+  size_t others_count = 0;
+};
+
+/// Runs of bytes from one replica's memory to another's: run i of count[0] × count[1] × count[2] in row-major order.
+struct MoveAction {
+  const std::byte* from;
+  std::byte* to;
+  size_t bytes;
+  int64_t count[3], from_stride[3], to_stride[3];  ///< strides in bytes
+  int64_t begin, end;                              ///< runs
 };
 
 struct CopyAction {
@@ -63,7 +77,7 @@ struct BarrierAction {
 
 struct Action {
   int32_t step;  ///< index into Entry::steps
-  std::variant<KernelAction, GemmAction, ScatterAction, ReduceAction, CopyAction, BarrierAction> what;
+  std::variant<KernelAction, GemmAction, ScatterAction, ReduceAction, MoveAction, CopyAction, BarrierAction> what;
 };
 
 /// A worker's part of its replica's rows of one input: rows [begin, begin + count) of the global batch.
@@ -83,6 +97,7 @@ struct Prepared {
   // What the actions point to.
   std::vector<std::unique_ptr<int64_t[]>> extents;
   std::vector<std::unique_ptr<const void*[]>> sources;
+  std::vector<std::unique_ptr<std::byte*[]>> others;
 };
 
 /// The memory of a job in this process.
@@ -111,17 +126,25 @@ class Binder {
   plan::Slice rows_of(int32_t buffer, int64_t rows, int replica) const;
   /// Scratch that one worker needs for everything prepared so far.
   int64_t scratch_bytes() const { return scratch_bytes_; }
+  /// A replica's part of a state as runs of bytes of the whole value: where they begin there, and in the replica's memory.
+  struct Run {
+    int64_t whole, part, bytes;
+  };
+  std::vector<Run> runs_of(const plan::StateEntry& state, int replica) const;
 
  private:
   struct Rank;
   std::vector<int64_t> extents_of(int replica, int64_t rows) const;
   int64_t first_row(int32_t extent, const std::vector<int64_t>& values, int replica) const;
   int64_t coordinate(int replica, int32_t axis) const;
+  std::vector<int> group(int replica, int32_t axis) const;
+  plan::Slice part_of(int32_t buffer, size_t dim, int32_t axis, int member, const std::vector<int64_t>& extents) const;
   void bind_inputs(const plan::Entry& entry, int64_t rows, Prepared& to) const;
   void bind_kernel(const plan::KernelStep& step, const Rank& rank, Prepared& to);
   void bind_gemm(const plan::GemmStep& step, const Rank& rank, Prepared& to);
   void bind_scatter(const plan::ScatterStep& step, const Rank& rank, Prepared& to);
   void bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepared& to);
+  void bind_exchange(const plan::ExchangeStep& step, const Rank& rank, Prepared& to);
   void bind_copy(const plan::CopyStep& step, const Rank& rank, Prepared& to);
   const device::Gemm* gemm_of(const device::GemmShape& shape);
 

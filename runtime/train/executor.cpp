@@ -40,6 +40,8 @@ std::string_view name_of(const plan::Step& step) {
       return "scatter";
     case plan::StepKind::reduce:
       return "reduce";
+    case plan::StepKind::exchange:
+      return "exchange";
     case plan::StepKind::copy:
       return "copy";
     case plan::StepKind::barrier:
@@ -71,6 +73,7 @@ struct Executor::Parts {
   void work(int worker, Timing* timing);
   void gather(int worker);
   void perform(const Action& action, int worker);
+  void perform(const ReduceAction& reduce);
 
   const plan::Executable executable;
   const Topology topology;
@@ -181,29 +184,51 @@ void Executor::Parts::gather(int worker) {
   teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
 }
 
+void Executor::Parts::perform(const ReduceAction& reduce) {
+  const int64_t size = size_of(reduce.dtype);
+  for (int64_t row = reduce.first_row; row < reduce.first_row + reduce.rows; ++row) {
+    const int64_t begin = row * reduce.row + reduce.begin, count = reduce.end - reduce.begin;
+    // Where the row of `to` begins, in elements of the sources.
+    const int64_t first = row * (reduce.row - reduce.to_row) + reduce.first;
+    collective.reduce({reduce.op, reduce.dtype, {reduce.sources, reduce.count}, reduce.to, begin, begin + count, first});
+    for (size_t i = 0; i < reduce.others_count; ++i)
+      std::memcpy(reduce.others[i] + begin * size, reduce.to + begin * size, static_cast<size_t>(count * size));
+  }
+}
+
 void Executor::Parts::perform(const Action& action, int worker) {
-  std::visit(Overloaded{
-                 [](const KernelAction& kernel) { kernel.function(kernel.operands, kernel.extents, kernel.begin, kernel.end); },
-                 [&](const GemmAction& product) {
-                   product.gemm->run(product.a, product.b, product.c, product.part, product.parts,
-                                     scratch[static_cast<size_t>(worker)].data());
-                 },
-                 [](const ScatterAction& scatter) {
-                   device::scatter_add(scatter.shape, scatter.index, scatter.update, scatter.table, scatter.part, scatter.parts);
-                 },
-                 [&](const ReduceAction& reduce) {
-                   collective.reduce({reduce.op, reduce.dtype, {reduce.sources, reduce.count}, reduce.to, reduce.begin, reduce.end});
-                 },
-                 [](const CopyAction& copy) { std::memcpy(copy.to, copy.from, copy.bytes); },
-                 [&](const BarrierAction& barrier) {
-                   if (barrier.scope == plan::BarrierScope::all) {
-                     all.wait();
-                   } else {
-                     teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
-                   }
-                 },
-             },
-             action.what);
+  std::visit(
+      Overloaded{
+          [](const KernelAction& kernel) { kernel.function(kernel.operands, kernel.extents, kernel.begin, kernel.end); },
+          [&](const GemmAction& product) {
+            product.gemm->run(product.a, product.b, product.c, product.part, product.parts, scratch[static_cast<size_t>(worker)].data());
+          },
+          [](const ScatterAction& scatter) {
+            device::scatter_add(scatter.shape, scatter.index, scatter.update, scatter.table, scatter.part, scatter.parts);
+          },
+          [&](const ReduceAction& reduce) { perform(reduce); },
+          [](const MoveAction& move) {
+            for (int64_t run = move.begin; run < move.end; ++run) {
+              const int64_t index[3] = {run / (move.count[1] * move.count[2]), run / move.count[2] % move.count[1], run % move.count[2]};
+              const std::byte* from = move.from;
+              std::byte* to = move.to;
+              for (int loop = 0; loop < 3; ++loop) {
+                from += index[loop] * move.from_stride[loop];
+                to += index[loop] * move.to_stride[loop];
+              }
+              std::memcpy(to, from, move.bytes);
+            }
+          },
+          [](const CopyAction& copy) { std::memcpy(copy.to, copy.from, copy.bytes); },
+          [&](const BarrierAction& barrier) {
+            if (barrier.scope == plan::BarrierScope::all) {
+              all.wait();
+            } else {
+              teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
+            }
+          },
+      },
+      action.what);
 }
 
 Executor::Executor(const plan::Executable& executable, Topology topology) : parts_(std::make_unique<Parts>(executable, topology)) {}
@@ -269,6 +294,48 @@ std::span<std::byte> Executor::state(int index) {
 }
 
 std::span<const std::byte> Executor::state(int index) const { return const_cast<Executor*>(this)->state(index); }
+
+bool Executor::in_parts(int index) const {
+  const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
+  const plan::Buffer& buffer = plan().buffers[static_cast<size_t>(entry.buffer)];
+  return buffer.space == plan::Space::own && entry.role != plan::StateRole::pending && entry.role != plan::StateRole::output;
+}
+
+int64_t Executor::whole_bytes(int index) const {
+  const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
+  if (!in_parts(index)) return static_cast<int64_t>(state(index).size());
+  int64_t bytes = size_of(plan().buffers[static_cast<size_t>(entry.buffer)].dtype);
+  for (const plan::Extent& dim : entry.whole) bytes *= dim.scale;
+  return bytes;
+}
+
+void Executor::read(int index, std::span<std::byte> whole) const {
+  assert(static_cast<int64_t>(whole.size()) == whole_bytes(index));
+  const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
+  if (!in_parts(index)) {
+    std::memcpy(whole.data(), state(index).data(), whole.size());
+    return;
+  }
+  for (int replica = 0; replica < topology().replicas; ++replica) {
+    const std::byte* part = parts_->binder.storage().address(entry.buffer, replica);
+    for (const Binder::Run& run : parts_->binder.runs_of(entry, replica))
+      std::memcpy(&whole[static_cast<size_t>(run.whole)], part + run.part, static_cast<size_t>(run.bytes));
+  }
+}
+
+void Executor::write(int index, std::span<const std::byte> whole) {
+  assert(static_cast<int64_t>(whole.size()) == whole_bytes(index));
+  const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
+  if (!in_parts(index)) {
+    std::memcpy(state(index).data(), whole.data(), whole.size());
+    return;
+  }
+  for (int replica = 0; replica < topology().replicas; ++replica) {
+    std::byte* part = parts_->binder.storage().address(entry.buffer, replica);
+    for (const Binder::Run& run : parts_->binder.runs_of(entry, replica))
+      std::memcpy(part + run.part, &whole[static_cast<size_t>(run.whole)], static_cast<size_t>(run.bytes));
+  }
+}
 
 Executor::Rows Executor::rows_of(int index, int64_t rows, int replica) const {
   const int32_t buffer = plan().states[static_cast<size_t>(index)].buffer;

@@ -50,6 +50,11 @@ class Executor {
   /// `run` is running.
   std::span<std::byte> state(int index);
   std::span<const std::byte> state(int index) const;
+  /// Does each replica hold a part of it only? Then `read` and `write` have the whole value, row-major; for others they copy.
+  bool in_parts(int index) const;
+  int64_t whole_bytes(int index) const;
+  void read(int index, std::span<std::byte> whole) const;
+  void write(int index, std::span<const std::byte> whole);
   /// A replica's part of an output, after a run of its entry on `rows` rows: which of them, and their elements.
   struct Rows {
     int64_t begin, count;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <deque>
 
 #include "runtime/plan/fault.h"
 
@@ -16,9 +17,9 @@ using plan::StateRole;
 std::string best_name(const Saving& saving) { return "best " + saving.watch; }
 std::string best_step_name(const Saving& saving) { return "best_step " + saving.watch; }
 
-std::vector<int64_t> shape_of(const plan::Plan& plan, const plan::Buffer& buffer) {
+std::vector<int64_t> shape_of(const plan::Plan& plan, const plan::StateEntry& state) {
   std::vector<int64_t> shape;
-  for (const plan::Extent& dim : buffer.dims)
+  for (const plan::Extent& dim : state.whole)
     shape.push_back(dim.slot < 0 ? dim.scale : dim.scale * plan.extents[static_cast<size_t>(dim.slot)].bound);
   return shape;
 }
@@ -27,7 +28,7 @@ std::vector<int64_t> shape_of(const plan::Plan& plan, const plan::Buffer& buffer
 
 std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateEntry& state) {
   const plan::Buffer& buffer = plan.buffers[static_cast<size_t>(state.buffer)];
-  SavedState saved{{state.path, buffer.dtype, shape_of(plan, buffer)}, true};
+  SavedState saved{{state.path, buffer.dtype, shape_of(plan, state)}, true};
   switch (state.role) {
     case StateRole::weight:
     case StateRole::state:
@@ -64,6 +65,7 @@ checkpoint::Size saved_size(const plan::Plan& plan, bool twice) {
 
 void restore(Executor& executor, const checkpoint::Checkpoint& from, bool training, bool within_epoch) {
   const plan::Plan& plan = executor.plan();
+  std::vector<std::byte> whole;
   for (size_t i = 0; i < plan.states.size(); ++i) {
     const plan::StateEntry& state = plan.states[i];
     const auto saved = saved_state(plan, state);
@@ -75,7 +77,13 @@ void restore(Executor& executor, const checkpoint::Checkpoint& from, bool traini
     if (!tensor) throw Fault(6106, {from.path(), "`" + state.path + "`", ""});
     if (tensor->type.dtype != saved->type.dtype || tensor->type.shape != saved->type.shape)
       throw Fault(6107, {from.path(), state.path, tensor->type.str(), saved->type.str(), ""});
-    from.read(*tensor, executor.state(static_cast<int>(i)));
+    if (!executor.in_parts(static_cast<int>(i))) {
+      from.read(*tensor, executor.state(static_cast<int>(i)));
+      continue;
+    }
+    whole.resize(static_cast<size_t>(executor.whole_bytes(static_cast<int>(i))));
+    from.read(*tensor, whole);
+    executor.write(static_cast<int>(i), whole);
   }
 }
 
@@ -111,6 +119,7 @@ void Saver::save(checkpoint::Standing standing, std::vector<checkpoint::Snapshot
   const bool fresh = anew || step != saved_step_, best = improved_ && best_step_ == step;
   if (fresh) {
     checkpoint::Snapshot snapshot;
+    std::deque<std::vector<std::byte>> wholes;  // of states that replicas hold in parts
     if (best_) {
       standing.kept[best_name(saving_)] = *best_;
       standing.kept[best_step_name(saving_)] = static_cast<double>(best_step_);
@@ -124,7 +133,14 @@ void Saver::save(checkpoint::Standing standing, std::vector<checkpoint::Snapshot
     const plan::Plan& plan = executor_.plan();
     for (size_t i = 0; i < plan.states.size(); ++i) {
       auto saved = saved_state(plan, plan.states[i]);
-      if (saved) snapshot.tensors.push_back({std::move(saved->type), executor_.state(static_cast<int>(i)), saved->training});
+      if (!saved) continue;
+      std::span<const std::byte> bytes = executor_.state(static_cast<int>(i));
+      if (executor_.in_parts(static_cast<int>(i))) {
+        std::vector<std::byte>& whole = wholes.emplace_back(static_cast<size_t>(executor_.whole_bytes(static_cast<int>(i))));
+        executor_.read(static_cast<int>(i), whole);
+        bytes = whole;
+      }
+      snapshot.tensors.push_back({std::move(saved->type), bytes, saved->training});
     }
     checkpoint::save(files_, saving_.directory, snapshot);
     saved_step_ = step;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "runtime/report/format.h"
 #include "runtime/train/saver.h"
@@ -18,7 +17,7 @@ EarlyStopping::EarlyStopping(Executor& executor, std::optional<StopRule> rule) :
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].role != plan::StateRole::weight && states[i].role != plan::StateRole::state) continue;
     kept_.push_back(static_cast<int>(i));
-    best_.emplace_back(executor.state(static_cast<int>(i)).size());
+    best_.emplace_back(static_cast<size_t>(executor.whole_bytes(static_cast<int>(i))));
   }
 }
 
@@ -37,13 +36,13 @@ void EarlyStopping::look(const std::string& split, std::span<const report::Value
     return;
   }
   state_ = {found->second, step, 0, -1};
-  for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(best_[i].data(), executor_.state(kept_[i]).data(), best_[i].size());
+  for (size_t i = 0; i < kept_.size(); ++i) executor_.read(kept_[i], best_[i]);
 }
 
 bool EarlyStopping::restore(int64_t step) {
   if (kept_.empty() || state_.best_step == 0 || state_.best_step == step || state_.restored == step) return false;
   state_.restored = step;
-  for (size_t i = 0; i < kept_.size(); ++i) std::memcpy(executor_.state(kept_[i]).data(), best_[i].data(), best_[i].size());
+  for (size_t i = 0; i < kept_.size(); ++i) executor_.write(kept_[i], best_[i]);
   return true;
 }
 
@@ -81,12 +80,11 @@ void EarlyStopping::resume(const checkpoint::Checkpoint& from) {
   state_.waited = static_cast<int64_t>(standing.number(name_of(kWaited, *rule_), 0));
   state_.restored = static_cast<int64_t>(standing.number(name_of(kRestored, *rule_), -1));
   for (size_t i = 0; i < kept_.size(); ++i) {
-    const std::span<const std::byte> now = executor_.state(kept_[i]);
     const checkpoint::TensorEntry* copy = from.find(kCopies + executor_.plan().states[static_cast<size_t>(kept_[i])].path);
-    if (copy && copy->type.bytes() == static_cast<int64_t>(now.size())) {
+    if (copy && copy->type.bytes() == static_cast<int64_t>(best_[i].size())) {
       from.read(*copy, best_[i]);
     } else {
-      std::memcpy(best_[i].data(), now.data(), now.size());
+      executor_.read(kept_[i], best_[i]);
     }
   }
 }

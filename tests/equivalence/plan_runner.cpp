@@ -111,9 +111,8 @@ std::vector<graph::Array> PlanRunner::run(const std::string& name, const std::ve
       source.add(params[i]);
     } else {
       const auto bytes = to_bytes(params[i]);
-      const auto memory = executor_->state(state_of(port));
-      REQUIRE(memory.size() == bytes.size());
-      std::copy(bytes.begin(), bytes.end(), memory.begin());
+      REQUIRE(executor_->whole_bytes(state_of(port)) == static_cast<int64_t>(bytes.size()));
+      executor_->write(state_of(port), bytes);
     }
   }
   std::vector<int64_t> rows;
@@ -126,7 +125,9 @@ std::vector<graph::Array> PlanRunner::run(const std::string& name, const std::ve
     const types::TensorType& type = graph_[port.value].type;
     std::vector<int64_t> shape;
     for (const types::Dim& dim : type.dims) shape.push_back(dim.evaluate(dims));
-    results.push_back(from_bytes(type.dtype, std::move(shape), executor_->state(state_of(port))));
+    std::vector<std::byte> whole(static_cast<size_t>(executor_->whole_bytes(state_of(port))));
+    executor_->read(state_of(port), whole);
+    results.push_back(from_bytes(type.dtype, std::move(shape), whole));
   }
   return results;
 }
@@ -147,10 +148,12 @@ void PlanRunner::run(const std::string& entry, const std::map<std::string, graph
 }
 
 graph::Array PlanRunner::state(size_t index) const {
-  const plan::Buffer& buffer = plan().buffers[static_cast<size_t>(plan().states[index].buffer)];
+  const plan::StateEntry& state = plan().states[index];
   std::vector<int64_t> shape;
-  for (const plan::Extent& dim : buffer.dims) shape.push_back(dim.scale);
-  return from_bytes(buffer.dtype, std::move(shape), std::as_const(*executor_).state(static_cast<int>(index)));
+  for (const plan::Extent& dim : state.whole) shape.push_back(dim.scale);
+  std::vector<std::byte> whole(static_cast<size_t>(executor_->whole_bytes(static_cast<int>(index))));
+  executor_->read(static_cast<int>(index), whole);
+  return from_bytes(plan().buffers[static_cast<size_t>(state.buffer)].dtype, std::move(shape), whole);
 }
 
 graph::Array PlanRunner::state(plan::StateRole role, const std::string& path) const {

@@ -146,12 +146,47 @@ double relative(const std::vector<double>& expected, const std::vector<double>& 
   return std::sqrt(off) / std::sqrt(norm);
 }
 
+/// A strategy and how many replicas it has; every row of the batch is on `copies` of them.
+struct Spread {
+  std::string strategy;
+  int replicas;
+  int copies = 1;
+};
+
+std::vector<Spread> spreads() {
+  std::vector<Spread> list;
+  for (const int n : {1, 2, 3, 4, 8}) list.push_back({mirrored(n), n});
+  for (const int n : {2, 3, 8}) {
+    list.push_back({"sharded_optimizer(replicas = " + std::to_string(n) + ")", n});
+    list.push_back({"fully_sharded(replicas = " + std::to_string(n) + ")", n});
+  }
+  list.push_back({"in_two_axes(2, 2)", 4});
+  list.push_back({"by_columns(2, 3)", 6, 3});
+  return list;
+}
+
+const std::string kStrategies = R"(
+strategy in_two_axes (a: int, b: int) {
+  mesh      = { outer = a, inner = b }
+  batch     = split(over = [outer, inner])
+  weights   = split(1, over = inner)
+  optimizer = split(1, over = inner)
+}
+strategy by_columns (a: int, b: int) {
+  mesh      = { data = a, model = b }
+  batch     = split(data)
+  weights   = split(1, over = model)
+  gradients = split(1, over = model)
+  optimizer = split(1, over = model)
+}
+)";
+
 void check_equivalence(const std::string& program, const std::string& precision, int steps, double tolerance) {
   const Trained one = trained(replicated(program, "one_device()", precision), 1, steps);
   REQUIRE(one.losses.back() > 0);
-  for (const int replicas : {1, 2, 3, 4, 8}) {
-    CAPTURE(replicas, precision);
-    const graph::Graph graph = replicated(program, mirrored(replicas), precision);
+  for (const auto& [strategy, replicas, copies] : spreads()) {
+    CAPTURE(strategy, precision);
+    const graph::Graph graph = replicated(kStrategies + program, strategy, precision);
     const Trained many = trained(graph, 1, steps);
     CHECK(relative(one.weights, many.weights) < tolerance);
     for (int step = 0; step < steps; ++step)
@@ -160,7 +195,7 @@ void check_equivalence(const std::string& program, const std::string& precision,
     // The replicas together worked on one device's rows, each on its share.
     int64_t rows = 0;
     for (const int64_t own : many.rows) rows += own;
-    CHECK(rows == one.rows[0]);
+    CHECK(rows == copies * one.rows[0]);
     CHECK(many.rows.front() > 0);
     CHECK(many.rows.size() == static_cast<size_t>(replicas));
   }
