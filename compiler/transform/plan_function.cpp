@@ -185,8 +185,14 @@ class FunctionPlanner {
     bool after = false;
     for (size_t item = 0; item < fused_.items.size(); ++item) {
       if (after && reads(item, *before)) return false;
+      if (const auto node = fused_.items[item].node) {
+        if (node != unit) continue;
+        if (reads(item, *before)) return false;
+        after = true;
+        continue;
+      }
       const auto& units = fused_.items[item].group.units;
-      if (fused_.items[item].node || std::find(units.begin(), units.end(), unit) == units.end()) continue;
+      if (std::find(units.begin(), units.end(), unit) == units.end()) continue;
       after = true;
       if (!reads(item, *before)) continue;
       // In its own kernel: read only where it is written, and by no stage but the one that writes.
@@ -220,7 +226,9 @@ class FunctionPlanner {
       }
       if (before == port.value) continue;
       const std::set<ValueId>& computed = is_own(draft_.graph, port) ? fused_.own : fused_.shared;
-      if (computed.contains(port.value) && !taken.contains(port.value) && in_place(port.value, before)) {
+      const auto maker = lowered_.maker(port.value);
+      const bool made_here = computed.contains(port.value) || (maker && lowered_.kind(*maker) == NodeKind::collective);
+      if (made_here && !taken.contains(port.value) && in_place(port.value, before)) {
         location_[port.value] = to;
         taken.insert(port.value);
       } else {

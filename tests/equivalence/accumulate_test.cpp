@@ -100,16 +100,21 @@ void check_near(const std::vector<double>& expected, const std::vector<double>& 
   CHECK(std::sqrt(off) <= 1e-9 * std::sqrt(norm));
 }
 
-std::string strategy(int replicas) { return "\n  strategy = mirrored(replicas = " + std::to_string(replicas) + ")"; }
+std::string strategy(int replicas, const std::string& of = "mirrored") {
+  return "\n  strategy = " + of + "(replicas = " + std::to_string(replicas) + ")";
+}
 
 }  // namespace
 
 TEST_CASE("P6: batches joined train as one batch of their rows, whatever replicas, cuts and clipping, to 1e-9 after 50 steps") {
   for (const std::string clip : {"", "clip_norm = 0.05", "clip_value = 0.01", "clip_norm = 0.05, clip_value = 0.02"}) {
     const Trained whole = trained(program("gradients = { " + clip + " }"), false, 1, 50);
-    for (const int replicas : {1, 2, 3}) {
-      CAPTURE(clip, replicas);
-      const std::string joins = "gradients = { accumulate = 3" + std::string(clip.empty() ? "" : ", ") + clip + " }" + strategy(replicas);
+    const std::pair<const char*, int> strategies[] = {{"mirrored", 1},          {"mirrored", 2},          {"mirrored", 3},
+                                                      {"sharded_optimizer", 2}, {"sharded_optimizer", 3}, {"fully_sharded", 3}};
+    for (const auto& [name, replicas] : strategies) {
+      CAPTURE(clip, name, replicas);
+      const std::string joins =
+          "gradients = { accumulate = 3" + std::string(clip.empty() ? "" : ", ") + clip + " }" + strategy(replicas, name);
       const Trained cut = trained(program(joins), true, replicas == 2 ? 2 : 1, 50);
       check_near(whole.weights, cut.weights);
       check_near(whole.reports, cut.reports);

@@ -89,11 +89,14 @@ void check_equivalence(const Program& program) {
   CAPTURE(program.file);
   const std::vector<double> one = reports(program, folder, "one_device()");
   REQUIRE(one.size() >= 2);
-  const std::vector<double> two = reports(program, folder, "mirrored(replicas = 2)");
-  REQUIRE(two.size() == one.size());
-  for (size_t i = 0; i < one.size(); ++i) {
-    CAPTURE(i);
-    CHECK(std::abs(two[i] - one[i]) <= 1e-9 * std::abs(one[i]) + 1e-12);
+  for (const char* strategy : {"mirrored(replicas = 2)", "sharded_optimizer(replicas = 3)", "fully_sharded(replicas = 2)"}) {
+    CAPTURE(strategy);
+    const std::vector<double> many = reports(program, folder, strategy);
+    REQUIRE(many.size() == one.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      CAPTURE(i);
+      CHECK(std::abs(many[i] - one[i]) <= 1e-9 * std::abs(one[i]) + 1e-12);
+    }
   }
 }
 

@@ -185,6 +185,8 @@ void check_equivalence(const std::string& program, const std::string& precision,
   const Trained one = trained(replicated(program, "one_device()", precision), 1, steps);
   REQUIRE(one.losses.back() > 0);
   for (const auto& [strategy, replicas, copies] : spreads()) {
+    // What a replica has to itself is its share of the batch: none where others have the same rows.
+    if (copies > 1 && program.find("per_replica") != std::string::npos) continue;
     CAPTURE(strategy, precision);
     const graph::Graph graph = replicated(kStrategies + program, strategy, precision);
     const Trained many = trained(graph, 1, steps);

@@ -119,7 +119,7 @@ double largest_difference(const std::vector<std::byte>& a, const std::vector<std
   return most;
 }
 
-TEST_CASE("checkpoint: any number of replicas goes on with any other's") {
+TEST_CASE("checkpoint: any strategy and number of replicas goes on with any other's") {
   const Job job;
   const std::string precision = GENERATE("f32", "f64");
   CAPTURE(precision);
@@ -131,11 +131,16 @@ TEST_CASE("checkpoint: any number of replicas goes on with any other's") {
     return tensors_of(job.run_folder());
   };
   const auto unbroken = with({"--set", "epochs=2"});
-  for (const std::string strategy : {"mirrored(replicas = 1)", "mirrored(replicas = 3)", "mirrored(replicas = 5)"}) {
-    CAPTURE(strategy);
+  const std::pair<std::string, std::string> pairs[] = {
+      {"mirrored(replicas = 2)", "mirrored(replicas = 1)"},          {"mirrored(replicas = 2)", "mirrored(replicas = 3)"},
+      {"mirrored(replicas = 2)", "mirrored(replicas = 5)"},          {"mirrored(replicas = 2)", "sharded_optimizer(replicas = 3)"},
+      {"sharded_optimizer(replicas = 2)", "mirrored(replicas = 3)"}, {"sharded_optimizer(replicas = 2)", "fully_sharded(replicas = 3)"},
+      {"fully_sharded(replicas = 3)", "fully_sharded(replicas = 2)"}};
+  for (const auto& [first, second] : pairs) {
+    CAPTURE(first, second);
     fs::remove_all(job.run_folder());
-    with({"--set", "epochs=1"});
-    const auto resumed = with({"--set", "epochs=2", "--resume", "--strategy", strategy});
+    with({"--set", "epochs=1", "--strategy", first});
+    const auto resumed = with({"--set", "epochs=2", "--resume", "--strategy", second});
     REQUIRE(resumed.size() == unbroken.size());
     double most = 0;
     for (const auto& [name, bytes] : unbroken) {
