@@ -32,7 +32,8 @@ bool is_global(const graph::Graph& graph, graph::ValueId value) {
 }
 
 bool is_own(const graph::Graph& graph, const graph::Port& port) {
-  return port.role == graph::Role::pending || port.role == graph::Role::output || !is_global(graph, port.value);
+  const bool of_rows = port.role == graph::Role::output || port.role == graph::Role::least || port.role == graph::Role::most;
+  return of_rows || port.role == graph::Role::pending || !is_global(graph, port.value);
 }
 
 Lowered::Lowered(const graph::Graph& graph, const graph::OpTable& ops, graph::FunctionId function_id, Locals& locals)

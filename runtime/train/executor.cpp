@@ -298,7 +298,7 @@ std::span<const std::byte> Executor::state(int index) const { return const_cast<
 bool Executor::in_parts(int index) const {
   const plan::StateEntry& entry = plan().states[static_cast<size_t>(index)];
   const plan::Buffer& buffer = plan().buffers[static_cast<size_t>(entry.buffer)];
-  return buffer.space == plan::Space::own && entry.role != plan::StateRole::pending && entry.role != plan::StateRole::output;
+  return buffer.space == plan::Space::own && buffer.dims != entry.whole && entry.role != plan::StateRole::output;
 }
 
 int64_t Executor::whole_bytes(int index) const {
