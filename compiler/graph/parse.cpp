@@ -46,6 +46,7 @@ class Parser {
   Graph run() {
     if (eat_word("mesh")) parse_mesh();
     if (eat_word("strategy")) parse_strategy();
+    while (eat_word("place")) parse_own_placement();
     if (eat_word("bounds")) {
       for (auto& [name, size] : parse_sizes()) graph_.bounds.emplace_back(std::move(name), size);
     }
@@ -156,6 +157,24 @@ class Parser {
     take(attrs, "bucket", strategy.communication.bucket);
     take(attrs, "overlap", strategy.communication.overlap);
     take(attrs, "timeout", strategy.communication.timeout_seconds);
+  }
+
+  void parse_own_placement() {
+    const auto& axes = graph_.strategy.mesh.axes;
+    types::OwnPlacement placement(axes.size());
+    const std::string path = string();
+    do {
+      const std::string name = word("a mesh axis");
+      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const plan::MeshAxis& each) { return each.name == name; });
+      if (axis == axes.end()) fail(fmt::format("the mesh has no axis `{}`", name));
+      need('=');
+      std::string text = word("a placement");
+      if (peek('(')) text += group();
+      const auto parsed = types::Placement::parse(text);
+      if (!parsed) fail(fmt::format("`{}` is no placement", text));
+      placement[static_cast<size_t>(axis - axes.begin())] = *parsed;
+    } while (eat(','));
+    graph_.strategy.own[path] = std::move(placement);
   }
 
   types::Attrs parse_attrs() {

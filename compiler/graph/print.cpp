@@ -29,6 +29,16 @@ std::string header(const Graph& graph) {
   if (communication.overlap != usual.overlap) attrs.set("overlap", communication.overlap);
   if (communication.timeout_seconds != usual.timeout_seconds) attrs.set("timeout", communication.timeout_seconds);
   if (!attrs.empty()) text += "strategy " + attrs.str() + "\n";
+  for (const auto& [path, placement] : strategy.own) {
+    text += "place " + types::quote(path);
+    const char* before = " ";
+    for (size_t axis = 0; axis < placement.size(); ++axis) {
+      if (!placement[axis]) continue;
+      text += fmt::format("{}{} = {}", before, strategy.mesh.axes[axis].name, placement[axis]->str());
+      before = ", ";
+    }
+    text += "\n";
+  }
   if (!graph.bounds.empty()) {
     text += "bounds ";
     for (size_t i = 0; i < graph.bounds.size(); ++i)

@@ -64,6 +64,9 @@ void add_init(Graph& graph, const graph::OpTable& ops, const sema::Program& prog
 Graph lower(const sema::Program& program, const graph::OpTable& ops, Purpose purpose) {
   Graph graph;
   graph.strategy = program.strategy;
+  for (const sema::Variable& weight : program.weights) {
+    if (!weight.placement.empty()) graph.strategy.own[weight.path] = weight.placement;
+  }
   if (program.precision == sema::Precision::bf16) graph.products = DType::bf16;
   if (program.precision == sema::Precision::f16) graph.products = DType::f16;
   graph.bounds = {{"batch", program.data.batch}};

@@ -210,9 +210,16 @@ class Step {
     return {here, builder_.add("select", {builder_.add("equal", {all, zero}, {}, "none"), one, all}, {}, path)};
   }
 
+  /// Where the strategy wants a weight's gradient, or the weight itself does.
+  static types::Attrs gradient_pin(const sema::Variable& weight) {
+    types::Attrs attrs = {{"role", std::string("gradients")}};
+    if (!weight.placement.empty()) attrs.set("of", weight.path);
+    return attrs;
+  }
+
   /// A gradient of this batch joined with what waits of the batches before it, each weighted by what it counts. The mean over all of
   /// them at the last one; before that nothing.
-  std::optional<ValueId> joined(ValueId gradient, const Counts& counts, const std::string& path) {
+  std::optional<ValueId> joined(ValueId gradient, const Counts& counts, const types::Attrs& pin, const std::string& path) {
     const types::TensorType type = builder_.type(gradient);
     const auto spread = [&](ValueId scalar) {
       if (builder_.type(scalar).dtype != type.dtype) scalar = builder_.add("cast", {scalar}, {{"to", type.dtype}});
@@ -226,7 +233,7 @@ class Step {
       return std::nullopt;
     }
     builder_.result(builder_.constant(0, type.dtype, type.dims), Role::pending, path);
-    const ValueId reduced = builder_.add("pin", {sum}, {{"role", std::string("gradients")}}, path);
+    const ValueId reduced = builder_.add("pin", {sum}, pin, path);
     return builder_.add("divide", {reduced, spread(counts.all)}, {}, path);
   }
 
@@ -337,12 +344,13 @@ class Step {
     std::vector<ValueId> gradients = builder_.add_named("gradient", std::move(operands), {}, names);
     const Counts counts = batches_ == Batches::one ? Counts{} : counts_of(index, weight);
     for (size_t i = 0; i < gradients.size(); ++i) {
+      const types::Attrs pin = gradient_pin(program_.weights[static_cast<size_t>(site.updates[i].weight)]);
       if (batches_ == Batches::one) {
-        gradients[i] = builder_.add("pin", {gradients[i]}, {{"role", std::string("gradients")}}, names[i]);
+        gradients[i] = builder_.add("pin", {gradients[i]}, pin, names[i]);
         continue;
       }
       // Each site has its own: they may share weights.
-      const auto mean = joined(gradients[i], counts, index == 0 ? names[i] : fmt::format("{}.{}", names[i], index));
+      const auto mean = joined(gradients[i], counts, pin, index == 0 ? names[i] : fmt::format("{}.{}", names[i], index));
       if (mean) gradients[i] = *mean;
     }
     if (batches_ == Batches::adds) return builder_.at(range, "");

@@ -107,9 +107,9 @@ graph::OpRecord pin() {
   return {
       .signature = graph::Signature{"pin",
                                     {"x"},
-                                    {{"role", AttrKind::text}},
+                                    {{"role", AttrKind::text}, {"of", AttrKind::text, true}},
                                     1,
-                                    "x, placed as the strategy places that role: batch, weights, gradients or optimizer"},
+                                    "x, placed as the strategy places that role (batch, weights, gradients, optimizer) of the weight `of`"},
       .axes = same_axes(1),
       .infer = graph::Infer([](std::span<const TensorType> operands, const Attrs& attrs) -> Inferred {
         const std::string& role = attrs.get<std::string>("role");

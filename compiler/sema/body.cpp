@@ -2,6 +2,7 @@
 #include <set>
 
 #include "compiler/sema/evaluate.h"
+#include "compiler/sema/placement_reader.h"
 
 namespace dtl::sema {
 
@@ -206,8 +207,12 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
         break;
       }
     }
-    if (item.type->placement)
-      reporter_.report(item.type->placement->range, diag::not_supported_yet, "a weight with a placement of its own");
+    types::OwnPlacement placement;
+    if (item.type->placement && type) {
+      auto read = own_placement(*this, *item.type->placement, scope, *type);
+      constant = constant && read;
+      if (read) placement = std::move(*read);
+    }
     if (constant) {
       const int use = instance_->counters["weight " + name.text]++;
       const std::string path = fmt::format("{}/{}{}", instance_->path, name.text, use == 0 ? std::string() : fmt::format(".{}", use));
@@ -219,6 +224,7 @@ Value Evaluator::weight(const Item& item, Scope* scope) {
         variable.type = *type;
         variable.range = item.range;
         variable.model = instance_->model;
+        variable.placement = std::move(placement);
         program_.weights.push_back(std::move(variable));
         // The vector may grow while the initial value is made; bodies are referred to by address.
         Variable filled = program_.weights[static_cast<size_t>(index)];

@@ -162,8 +162,16 @@ std::string init_text(const Body& body, int32_t value, const Program& program) {
 std::string variables_text(std::string_view title, const std::vector<Variable>& variables, const Program& program) {
   if (variables.empty()) return {};
   std::string text = fmt::format("\n{}\n", title);
-  for (const Variable& variable : variables)
-    text += fmt::format("  {}: {} = {}\n", variable.path, variable.type.str(), init_text(variable.init, variable.init_value, program));
+  for (const Variable& variable : variables) {
+    std::string placed;
+    for (size_t axis = 0; axis < variable.placement.size(); ++axis) {
+      if (!variable.placement[axis]) continue;
+      placed +=
+          fmt::format("{} {} over {}", placed.empty() ? " @" : ",", variable.placement[axis]->str(), program.strategy.mesh.axes[axis].name);
+    }
+    text += fmt::format("  {}: {}{} = {}\n", variable.path, variable.type.str(), placed,
+                        init_text(variable.init, variable.init_value, program));
+  }
   return text;
 }
 

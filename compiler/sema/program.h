@@ -64,7 +64,7 @@ struct Variable {
   types::TensorType type;
   source::Range range;
   std::string model;                           ///< the model it is under
-  std::optional<types::Placements> placement;  ///< written with `@`
+  types::OwnPlacement placement = {};  ///< written with `@`; empty: none
   Body init;                                   ///< no inputs; may read the seed
   int32_t init_value = -1;
 };

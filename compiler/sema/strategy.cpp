@@ -2,6 +2,7 @@
 #include "compiler/sema/strategy.h"
 
 #include "compiler/sema/builtins.h"
+#include "compiler/sema/placement_reader.h"
 
 namespace dtl::sema {
 
@@ -15,9 +16,6 @@ using types::Placement;
 using types::Placements;
 
 namespace {
-
-// Placements that the placement pass does not reach yet; a program whose strategy has one is checked, and not placed.
-constexpr std::string_view kLaterPlacements[] = {"local", "at", "partitioned", "center", "varying", "partial"};
 
 class StrategyReader {
  public:
@@ -37,7 +35,11 @@ class StrategyReader {
     if (axes == 0) return std::nullopt;
     const auto role = [&](const char* name, const Placements& otherwise) {
       const auto it = fields_.find(name);
-      return it == fields_.end() ? otherwise : placements(*it->second, name).value_or(otherwise);
+      if (it == fields_.end()) return otherwise;
+      PlacementReader reader(evaluator_, scope_, result_.mesh, mesh_range());
+      const auto placements = reader.read(*it->second, name);
+      if (reader.later()) result_.later.push_back(fmt::format("`{} = {}`", name, text_of(*it->second)));
+      return placements.value_or(otherwise);
     };
     const Placements everywhere(axes, Placement::broadcast());
     if (has_batch) result_.batch = role("batch", everywhere);
@@ -151,85 +153,7 @@ class StrategyReader {
     }
   }
 
-  std::optional<Placements> placements(const Expr& expr, const std::string& role) {
-    const size_t axes = result_.mesh.axes.size();
-    if (expr.kind == ExprKind::group) return placements(*expr.items[0], role);
-    if (expr.kind == ExprKind::tuple && expr.items.size() == axes) {
-      Placements result;
-      for (size_t i = 0; i < axes; ++i) {
-        const auto one = placements(*expr.items[i], role);
-        if (!one) return std::nullopt;
-        result.push_back((*one)[i]);
-      }
-      return result;
-    }
-    if (expr.kind == ExprKind::name && expr.name == "broadcast") return Placements(axes, Placement::broadcast());
-    const Expr* callee = expr.kind == ExprKind::call && expr.items[0]->kind == ExprKind::name ? expr.items[0] : nullptr;
-    const std::string& word = callee ? callee->name : expr.name;
-    if (callee && word == "split") return split(expr);
-    if (std::find(std::begin(kLaterPlacements), std::end(kLaterPlacements), word) != std::end(kLaterPlacements)) {
-      if (callee && word == "partitioned" && !split(expr)) return std::nullopt;
-      result_.later.push_back(fmt::format("`{} = {}`", role, text_of(expr)));
-      return std::nullopt;
-    }
-    auto reported = reporter_.report(expr.range, diag::not_a_placement, role, text_of(expr));
-    if (auto near = nearest(word, {"broadcast", "split"})) {
-      reported.help("did you mean `" + *near + "`?");
-    } else {
-      reported.help("`broadcast` or `split(axis)`, with an axis of the mesh");
-    }
-    return std::nullopt;
-  }
-
-  // `split(data)`, `split(1, over = model)`, `split(over = [worker, data])`: the argument's form decides.
-  std::optional<Placements> split(const Expr& expr) {
-    Placements result(result_.mesh.axes.size(), Placement::broadcast());
-    int64_t dim = 0;
-    std::vector<const Expr*> over;
-    const auto add_axes = [&](const Expr* axes) {
-      if (axes->kind == ExprKind::list || axes->kind == ExprKind::tuple) {
-        over.insert(over.end(), axes->items.begin(), axes->items.end());
-      } else {
-        over.push_back(axes);
-      }
-    };
-    for (const syntax::Argument& argument : expr.arguments) {
-      const bool named_over = argument.name && argument.name->text == "over";
-      if (argument.name && !named_over && argument.name->text != "dim") {
-        reporter_.report(argument.name->range, diag::unknown_argument, "split", argument.name->text).help("it takes `dim` and `over`");
-        return std::nullopt;
-      }
-      if (named_over || (argument.value->kind != ExprKind::integer && !argument.name)) {
-        add_axes(argument.value);
-      } else if (const auto given =
-                     evaluator_.integer(evaluator_.evaluate(*argument.value, scope_), argument.value->range, "the dimension of `split`")) {
-        dim = *given;
-      } else {
-        return std::nullopt;
-      }
-    }
-    std::vector<std::string> axes;
-    for (const plan::MeshAxis& axis : result_.mesh.axes) axes.push_back(axis.name);
-    if (over.empty() && axes.size() == 1) {
-      result[0] = Placement::split(static_cast<int>(dim));
-      return result;
-    }
-    if (over.empty()) {
-      reporter_.report(expr.range, diag::missing_argument, "split", "over").help("the mesh has the axes " + enumerate(axes));
-      return std::nullopt;
-    }
-    for (const Expr* name : over) {
-      const auto axis = std::find(axes.begin(), axes.end(), name->name);
-      if (name->kind != ExprKind::name || axis == axes.end()) {
-        auto reported = reporter_.report(name->range, diag::not_an_axis, text_of(*name));
-        reported.note(fields_["mesh"]->range, "the axes of this mesh are " + enumerate(axes));
-        if (auto near = nearest(name->name, axes)) reported.meant(*near);
-        return std::nullopt;
-      }
-      result[static_cast<size_t>(axis - axes.begin())] = Placement::split(static_cast<int>(dim));
-    }
-    return result;
-  }
+  Range mesh_range() { return fields_.contains("mesh") ? fields_.at("mesh")->range : decl_.name.range; }
 
   void read_update(const Expr& expr) {
     const Value value = evaluator_.evaluate(expr, scope_);

@@ -51,6 +51,17 @@ Placements pending(const Graph& graph, double identity) {
   return placements;
 }
 
+/// What a weight's own placement says in place of its role's: a split holds for its gradient and its optimizer's state too.
+Placements with_own(const Graph& graph, Placements role, const std::string& path, bool of_weight) {
+  const auto own = graph.strategy.own.find(path.substr(0, path.find(':')));
+  if (own == graph.strategy.own.end()) return role;
+  for (size_t axis = 0; axis < role.size() && axis < own->second.size(); ++axis) {
+    const auto& placement = own->second[axis];
+    if (placement && (of_weight || placement->kind == PlacementKind::split)) role[axis] = *placement;
+  }
+  return role;
+}
+
 /// Where a parameter or result lives; nothing where its role leaves it open.
 std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, const types::TensorType& type) {
   switch (port.role) {
@@ -58,9 +69,9 @@ std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, 
     case Role::output:
       return fitted(graph, graph.strategy.batch, type);
     case Role::weight:
-      return fitted(graph, graph.strategy.weights, type);
+      return fitted(graph, with_own(graph, graph.strategy.weights, port.path, true), type);
     case Role::optimizer:
-      return fitted(graph, graph.strategy.optimizer, type);
+      return fitted(graph, with_own(graph, graph.strategy.optimizer, port.path, false), type);
     case Role::pending:
       return pending(graph, port.identity);
     case Role::state:
@@ -115,7 +126,8 @@ class Placer {
                               : role == "gradients" ? old_.strategy.gradients
                                                     : old_.strategy.optimizer;
     const ValueId value = rewriter_.map(node.operands[0]);
-    const Placements to = fitted(old_, asked, old_[node.results[0]].type);
+    const Placements to =
+        fitted(old_, with_own(old_, asked, node.attrs.get_or<std::string>("of", {}), role == "weights"), old_[node.results[0]].type);
     if (!resharder_.reachable(value, to))
       refuse(node, fmt::format("a value that is {} cannot become {}, as the strategy asks of its {}", types::str(placements_of(value)),
                                types::str(to), role));

@@ -1,6 +1,7 @@
 // Placements: where the parts of a value live on a device mesh, and the strategy that asks for them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ std::string str(const Placements& placements);
 /// Reads what `str` prints.
 std::optional<Placements> parse_placements(std::string_view text);
 
+/// A placement written at one value: for each mesh axis, or nothing where the strategy's stands.
+using OwnPlacement = std::vector<std::optional<Placement>>;
+
 struct Mesh {
   std::vector<plan::MeshAxis> axes;
   bool operator==(const Mesh&) const = default;
@@ -61,6 +65,9 @@ struct Strategy {
   std::string name;  ///< for messages only; nothing may depend on it
   Mesh mesh;
   Placements batch, weights, gradients, optimizer;  ///< one per mesh axis
+  /// Of weights that are declared with a placement, by path: along the axes that it speaks of. A split is one of the weight's
+  /// gradient and of the optimizer's state for it too.
+  std::map<std::string, OwnPlacement> own;
   Communication communication;
   /// What it says and no pass does yet, as it is written: `weights = partitioned(server)`. Such a strategy is checked, and
   /// its program lowered; it is not placed.

@@ -58,9 +58,9 @@ plan::Executable executable(int64_t batch, bool evaluates = true) {
   const auto state = [&](const std::string& path, StateRole role, DType dtype, std::vector<Extent> dims = {}, double identity = 0) {
     const int64_t bytes = size_of(dtype) * (dims.empty() ? 1 : dims[0].scale);
     const auto buffer = static_cast<int32_t>(plan.buffers.size());
+    plan.states.push_back({path, role, buffer, identity, dims});
     plan.buffers.push_back({path, dtype, std::move(dims), plan::Space::state, plan.state_bytes, bytes});
     plan.state_bytes += (bytes + 63) / 64 * 64;
-    plan.states.push_back({path, role, buffer, identity});
     return buffer;
   };
   plan.buffers.push_back({"x", DType::f32, {Extent{1, 1}}, plan::Space::input, 0, batch * 4});
