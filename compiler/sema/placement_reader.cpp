@@ -16,6 +16,9 @@ namespace {
 // Placements that the placement pass does not reach yet; a program whose strategy has one is checked, and not placed.
 constexpr std::string_view kLaterPlacements[] = {"local", "at", "partitioned", "center", "varying", "partial"};
 
+/// Axes are written by their names; a dimension is a number.
+bool is_axes(const Expr& expr) { return expr.kind == ExprKind::name || expr.kind == ExprKind::list || expr.kind == ExprKind::tuple; }
+
 }  // namespace
 
 std::optional<Placements> PlacementReader::read(const Expr& expr, const std::string& what) {
@@ -65,7 +68,7 @@ std::optional<Placements> PlacementReader::split(const Expr& expr) {
       reporter_.report(argument.name->range, diag::unknown_argument, "split", argument.name->text).help("it takes `dim` and `over`");
       return std::nullopt;
     }
-    if (named_over || (argument.value->kind != ExprKind::integer && !argument.name)) {
+    if (named_over || (is_axes(*argument.value) && !argument.name)) {
       add_axes(argument.value);
     } else if (const auto given =
                    evaluator_.integer(evaluator_.evaluate(*argument.value, scope_), argument.value->range, "the dimension of `split`")) {
