@@ -154,10 +154,17 @@ class Placer {
     for (size_t axis = 0; axis < axes(); ++axis) {
       for (size_t i = 0; i < 2; ++i) {
         const Placement one = placements_of(operands[i])[axis], other = placements_of(operands[1 - i])[axis];
-        if (one.kind == PlacementKind::broadcast && other == Placement::partial(ReduceOp::sum))
-          operands[i] = counted_once(operands[i], axis);
+        const bool known = one.kind == PlacementKind::broadcast || one.kind == PlacementKind::split;
+        if (known && other == Placement::partial(ReduceOp::sum)) operands[i] = counted_once(whole(operands[i], axis), axis);
       }
     }
+  }
+
+  /// A value that members hold whole or in parts along `axis`, held whole.
+  ValueId whole(ValueId value, size_t axis) {
+    Placements to = placements_of(value);
+    to[axis] = Placement::broadcast();
+    return resharder_.reshard(value, to);
   }
 
   /// A broadcast value as a partial one, where that can be.
@@ -303,8 +310,9 @@ class Placer {
       }
     }
     for (size_t axis = 0; axis < axes(); ++axis) {
-      const bool whole = placements_of(value)[axis].kind == PlacementKind::broadcast;
-      if (whole && to[axis].kind == PlacementKind::partial) value = in_parts(value, axis, to[axis]);
+      const PlacementKind now = placements_of(value)[axis].kind;
+      const bool known = now == PlacementKind::broadcast || now == PlacementKind::split;
+      if (known && to[axis].kind == PlacementKind::partial) value = in_parts(whole(value, axis), axis, to[axis]);
     }
     if (!resharder_.reachable(value, to)) {
       const auto node = old_[port.value].node;

@@ -185,9 +185,9 @@ TEST_CASE("P6: weighted examples of joined batches count as in one batch, a batc
   };
   for (const std::string& loss : losses) {
     const Trained whole = trained(program("", loss), false, 1, 50);
-    for (const int replicas : {1, 2}) {
-      CAPTURE(loss, replicas);
-      const Trained cut = trained(program("gradients = { accumulate = 3 }" + strategy(replicas), loss), true, replicas, 50);
+    for (const auto& [name, replicas] : {std::pair{"mirrored", 1}, std::pair{"mirrored", 2}, std::pair{"fully_sharded", 2}}) {
+      CAPTURE(loss, name, replicas);
+      const Trained cut = trained(program("gradients = { accumulate = 3 }" + strategy(replicas, name), loss), true, replicas, 50);
       check_near(whole.weights, cut.weights);
       check_near(whole.reports, cut.reports);
     }
