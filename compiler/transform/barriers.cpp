@@ -50,7 +50,7 @@ class Hazards {
         break;
       case StepKind::reduce:
         for (size_t k = 0; k < step.reduce.from.size(); ++k) {
-          const bool common = in(step.reduce.to[k], plan::Space::shared) || in(step.reduce.to[k], plan::Space::state);
+          const bool common = is_common(step.reduce.to[k]);
           Access from = common ? in_slices(step.reduce.from[k], step.partition, false) : whole(step.reduce.from[k], false);
           from.across = true;
           result.push_back(from);
@@ -61,7 +61,7 @@ class Hazards {
         break;
       case StepKind::exchange: {
         Access from = whole(step.exchange.from, false);
-        from.across = !in(step.exchange.to, plan::Space::shared) && !in(step.exchange.to, plan::Space::state);
+        from.across = !is_common(step.exchange.to);
         result = {from, whole(step.exchange.to, true)};
         break;
       }
@@ -75,7 +75,7 @@ class Hazards {
   }
 
  private:
-  bool in(int32_t buffer, plan::Space space) const { return plan_.buffers[static_cast<size_t>(buffer)].space == space; }
+  bool is_common(int32_t buffer) const { return plan::is_common(plan_.buffers[static_cast<size_t>(buffer)].space); }
 
   Access whole(int32_t buffer, bool write) const {
     const plan::Buffer& at = plan_.buffers[static_cast<size_t>(buffer)];
@@ -127,9 +127,7 @@ bool meet(const Access& a, const Access& b) {
   return !alike || a.across != b.across;
 }
 
-bool needs_all(const Access& a, const Access& b) {
-  return a.space == plan::Space::state || a.space == plan::Space::shared || a.across || b.across;
-}
+bool needs_all(const Access& a, const Access& b) { return plan::is_common(a.space) || a.across || b.across; }
 
 Step barrier(plan::BarrierScope scope) {
   Step step{};

@@ -254,7 +254,7 @@ class FunctionPlanner {
     Step step{};
     step.kind = StepKind::copy;
     const Space space = plan_.buffers[static_cast<size_t>(to)].space;
-    const bool own = space == Space::own || space == Space::arena;
+    const bool own = !plan::is_common(space);
     step.partition = own ? plan::Partition::team : plan::Partition::sliced;
     step.note = note;
     step.copy = {from, to};
@@ -332,7 +332,7 @@ class FunctionPlanner {
   int32_t replica_memory(ValueId value) {
     const int32_t buffer = location(value);
     const Space space = plan_.buffers[static_cast<size_t>(buffer)].space;
-    if (space != Space::shared && space != Space::state) return buffer;
+    if (!plan::is_common(space)) return buffer;
     const int32_t own = add_local(value, Space::arena);
     Step step{};
     step.kind = StepKind::copy;

@@ -50,6 +50,9 @@ enum class Space : uint8_t {
   input,   ///< one per replica: this replica's rows of a field of the batch, filled before the first step
 };
 
+/// Is there one for all replicas of the address space?
+inline bool is_common(Space space) { return space == Space::shared || space == Space::state; }
+
 struct Buffer {
   std::string name;
   DType dtype;

@@ -53,12 +53,16 @@ std::vector<int64_t> Binder::extents_of(int replica, int64_t rows) const {
   return values;
 }
 
+/// A replica's part of the row that `entry` divides, within that.
+Slice Binder::share_of(const plan::ExtentEntry& entry, const std::vector<int64_t>& values, int replica) const {
+  return plan::share_of_rank(values[static_cast<size_t>(entry.of)], coordinate(replica, entry.axis),
+                             executable_.plan.mesh[static_cast<size_t>(entry.axis)].size);
+}
+
 int64_t Binder::first_row(int32_t extent, const std::vector<int64_t>& values, int replica) const {
   const plan::ExtentEntry& entry = executable_.plan.extents[static_cast<size_t>(extent)];
   if (entry.kind != ExtentKind::share) return 0;
-  const Slice share = plan::share_of_rank(values[static_cast<size_t>(entry.of)], coordinate(replica, entry.axis),
-                                          executable_.plan.mesh[static_cast<size_t>(entry.axis)].size);
-  return share.begin + first_row(entry.of, values, replica);
+  return share_of(entry, values, replica).begin + first_row(entry.of, values, replica);
 }
 
 Slice Binder::rows_of(int32_t buffer, int64_t rows, int replica) const {

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/collective/collective.h"
 #include "runtime/device/gemm.h"
 #include "runtime/device/scatter.h"
 #include "runtime/plan/plan.h"
@@ -80,6 +81,9 @@ struct Action {
   std::variant<KernelAction, GemmAction, ScatterAction, ReduceAction, MoveAction, CopyAction, BarrierAction> what;
 };
 
+/// Does a worker's part of a step; barriers are the caller's. `scratch`: Binder::scratch_bytes of them, the worker's own.
+void perform(const Action& action, const collective::Collective& collective, std::byte* scratch);
+
 /// A worker's part of its replica's rows of one input: rows [begin, begin + count) of the global batch.
 struct Gather {
   int64_t begin, count;
@@ -135,6 +139,7 @@ class Binder {
  private:
   struct Rank;
   std::vector<int64_t> extents_of(int replica, int64_t rows) const;
+  plan::Slice share_of(const plan::ExtentEntry& entry, const std::vector<int64_t>& values, int replica) const;
   int64_t first_row(int32_t extent, const std::vector<int64_t>& values, int replica) const;
   int64_t coordinate(int replica, int32_t axis) const;
   std::vector<int> group(int replica, int32_t axis) const;

@@ -16,15 +16,13 @@ int64_t product(const std::vector<int64_t>& sizes, size_t begin, size_t end) {
 
 /// Thread `thread`'s part of a block of `runs` runs of `length` each: whole runs where there are enough of them, else a part
 /// of every run.
-struct Share {
+struct Work {
   Slice runs, inside;
 };
-Share share_of(int64_t runs, int64_t length, int thread, int threads, int64_t grain) {
+Work work_of(int64_t runs, int64_t length, int thread, int threads, int64_t grain) {
   if (runs >= threads) return {plan::slice(runs, thread, threads, 1), {0, length}};
   return {{0, runs}, plan::slice(length, thread, threads, grain)};
 }
-
-bool is_common(const plan::Buffer& buffer) { return buffer.space == plan::Space::shared || buffer.space == plan::Space::state; }
 
 }  // namespace
 
@@ -45,8 +43,7 @@ Slice Binder::part_of(int32_t buffer, size_t dim, int32_t axis, int member, cons
   assert(extent.slot >= 0);
   const plan::ExtentEntry& entry = executable_.plan.extents[static_cast<size_t>(extent.slot)];
   assert(entry.kind == plan::ExtentKind::share && entry.axis == axis);
-  const Slice share = plan::share_of_rank(extents[static_cast<size_t>(entry.of)], coordinate(member, axis),
-                                          executable_.plan.mesh[static_cast<size_t>(axis)].size);
+  const Slice share = share_of(entry, extents, member);
   return {share.begin * extent.scale, share.end * extent.scale};
 }
 
@@ -54,7 +51,7 @@ void Binder::bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepare
   assert(step.from.size() == step.to.size());
   for (size_t pair = 0; pair < step.from.size(); ++pair) {
     const plan::Buffer& from = executable_.plan.buffers[static_cast<size_t>(step.from[pair])];
-    const bool common = is_common(executable_.plan.buffers[static_cast<size_t>(step.to[pair])]);
+    const bool common = plan::is_common(executable_.plan.buffers[static_cast<size_t>(step.to[pair])].space);
     // What is common to the mesh is reduced once: the replicas at the first places of the other axes stand for all.
     const std::vector<int> members = group(common ? 0 : rank.replica, step.axis);
     auto sources = std::make_unique<const void*[]>(members.size());
@@ -70,7 +67,7 @@ void Binder::bind_reduce(const plan::ReduceStep& step, const Rank& rank, Prepare
       action.row = sizes[dim] * after;
       action.to_row = part.count() * after;
       rank.each_thread(to, [&](int thread) -> std::optional<ReduceAction> {
-        const Share mine = share_of(rows, action.to_row, thread, rank.topology.threads_per_replica, 16);
+        const Work mine = work_of(rows, action.to_row, thread, rank.topology.threads_per_replica, 16);
         if (mine.runs.count() == 0 || mine.inside.count() == 0) return std::nullopt;
         ReduceAction own = action;
         own.first_row = mine.runs.begin;
@@ -146,7 +143,7 @@ void Binder::bind_exchange(const plan::ExchangeStep& step, const Rank& rank, Pre
     strides(action.to_stride, to_step, block.to_size);
     std::copy(std::begin(counts), std::end(counts), action.count);
     rank.each_thread(to, [&](int thread) -> std::optional<MoveAction> {
-      const Share mine = share_of(counts[0] * counts[1] * counts[2], run, thread, rank.topology.threads_per_replica, 64);
+      const Work mine = work_of(counts[0] * counts[1] * counts[2], run, thread, rank.topology.threads_per_replica, 64);
       if (mine.runs.count() == 0 || mine.inside.count() == 0) return std::nullopt;
       MoveAction own = action;
       own.from += mine.inside.begin;
@@ -175,7 +172,7 @@ void Binder::bind_exchange(const plan::ExchangeStep& step, const Rank& rank, Pre
     }
     return block;
   };
-  if (is_common(whole)) {
+  if (plan::is_common(whole.space)) {
     const std::vector<int> first = group(0, step.axis);
     if (std::find(first.begin(), first.end(), rank.replica) == first.end()) return;
     move(block_of(rank.replica), storage_.address(step.from, rank.replica), storage_.address(step.to, rank.replica));

@@ -18,11 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-
 int64_t replicas_of(const plan::Plan& plan) {
   int64_t n = 1;
   for (const plan::MeshAxis& axis : plan.mesh) n *= axis.size;
@@ -72,8 +67,7 @@ struct Executor::Parts {
   template <bool timed>
   void work(int worker, Timing* timing);
   void gather(int worker);
-  void perform(const Action& action, int worker);
-  void perform(const ReduceAction& reduce);
+  void wait(const BarrierAction& barrier, int worker);
 
   const plan::Executable executable;
   const Topology topology;
@@ -163,12 +157,25 @@ void Executor::Parts::work(int worker, Timing* timing) {
   const size_t steps = timed ? timing->ns.size() - 2 : 0;
   gather(worker);
   lap(steps);
+  std::byte* own_scratch = scratch[static_cast<size_t>(worker)].data();
   for (const Action& action : current->actions[static_cast<size_t>(worker)]) {
-    perform(action, worker);
+    if (const auto* barrier = std::get_if<BarrierAction>(&action.what)) {
+      wait(*barrier, worker);
+    } else {
+      perform(action, collective, own_scratch);
+    }
     lap(static_cast<size_t>(action.step));
   }
   all.wait();
   lap(steps + 1);
+}
+
+void Executor::Parts::wait(const BarrierAction& barrier, int worker) {
+  if (barrier.scope == plan::BarrierScope::all) {
+    all.wait();
+  } else {
+    teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
+  }
 }
 
 void Executor::Parts::gather(int worker) {
@@ -182,53 +189,6 @@ void Executor::Parts::gather(int worker) {
                    part.buffer_data + part.row * source->fields()[field].bytes());
   }
   teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
-}
-
-void Executor::Parts::perform(const ReduceAction& reduce) {
-  const int64_t size = size_of(reduce.dtype);
-  for (int64_t row = reduce.first_row; row < reduce.first_row + reduce.rows; ++row) {
-    const int64_t begin = row * reduce.row + reduce.begin, count = reduce.end - reduce.begin;
-    // Where the row of `to` begins, in elements of the sources.
-    const int64_t first = row * (reduce.row - reduce.to_row) + reduce.first;
-    collective.reduce({reduce.op, reduce.dtype, {reduce.sources, reduce.count}, reduce.to, begin, begin + count, first});
-    for (size_t i = 0; i < reduce.others_count; ++i)
-      std::memcpy(reduce.others[i] + begin * size, reduce.to + begin * size, static_cast<size_t>(count * size));
-  }
-}
-
-void Executor::Parts::perform(const Action& action, int worker) {
-  std::visit(
-      Overloaded{
-          [](const KernelAction& kernel) { kernel.function(kernel.operands, kernel.extents, kernel.begin, kernel.end); },
-          [&](const GemmAction& product) {
-            product.gemm->run(product.a, product.b, product.c, product.part, product.parts, scratch[static_cast<size_t>(worker)].data());
-          },
-          [](const ScatterAction& scatter) {
-            device::scatter_add(scatter.shape, scatter.index, scatter.update, scatter.table, scatter.part, scatter.parts);
-          },
-          [&](const ReduceAction& reduce) { perform(reduce); },
-          [](const MoveAction& move) {
-            for (int64_t run = move.begin; run < move.end; ++run) {
-              const int64_t index[3] = {run / (move.count[1] * move.count[2]), run / move.count[2] % move.count[1], run % move.count[2]};
-              const std::byte* from = move.from;
-              std::byte* to = move.to;
-              for (int loop = 0; loop < 3; ++loop) {
-                from += index[loop] * move.from_stride[loop];
-                to += index[loop] * move.to_stride[loop];
-              }
-              std::memcpy(to, from, move.bytes);
-            }
-          },
-          [](const CopyAction& copy) { std::memcpy(copy.to, copy.from, copy.bytes); },
-          [&](const BarrierAction& barrier) {
-            if (barrier.scope == plan::BarrierScope::all) {
-              all.wait();
-            } else {
-              teams[static_cast<size_t>(worker / topology.threads_per_replica)]->wait();
-            }
-          },
-      },
-      action.what);
 }
 
 Executor::Executor(const plan::Executable& executable, Topology topology) : parts_(std::make_unique<Parts>(executable, topology)) {}

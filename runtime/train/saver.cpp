@@ -46,7 +46,7 @@ std::optional<SavedState> saved_state(const plan::Plan& plan, const plan::StateE
     case StateRole::output:   // computed from rows
     case StateRole::least:
     case StateRole::most:
-    case StateRole::seed:     // the program's
+    case StateRole::seed:  // the program's
       return std::nullopt;
   }
   __builtin_unreachable();

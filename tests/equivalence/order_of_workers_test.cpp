@@ -58,14 +58,17 @@ class Serial {
   std::vector<std::byte> states() const {
     std::vector<std::byte> bytes;
     for (const plan::StateEntry& state : executable_.plan.states) {
-      const std::byte* from = address(state);
-      bytes.insert(bytes.end(), from, from + executable_.plan.buffers[static_cast<size_t>(state.buffer)].bytes);
+      const plan::Buffer& buffer = executable_.plan.buffers[static_cast<size_t>(state.buffer)];
+      for (int replica = 0; replica < (plan::is_common(buffer.space) ? 1 : topology_.replicas); ++replica) {
+        const std::byte* from = address(state, replica);
+        bytes.insert(bytes.end(), from, from + buffer.bytes);
+      }
     }
     return bytes;
   }
 
  private:
-  std::byte* address(const plan::StateEntry& state) const { return binder_->storage().address(state.buffer, 0); }
+  std::byte* address(const plan::StateEntry& state, int replica = 0) const { return binder_->storage().address(state.buffer, replica); }
 
   std::vector<int> order(int n) const {
     std::vector<int> result;
@@ -91,14 +94,7 @@ class Serial {
     for (size_t& at = next_[worker]; at < actions.size(); ++at) {
       const auto& what = actions[at].what;
       if (const auto* barrier = std::get_if<train::BarrierAction>(&what)) return barrier->scope == plan::BarrierScope::team;
-      if (const auto* kernel = std::get_if<train::KernelAction>(&what))
-        kernel->function(kernel->operands, kernel->extents, kernel->begin, kernel->end);
-      if (const auto* gemm = std::get_if<train::GemmAction>(&what))
-        gemm->gemm->run(gemm->a, gemm->b, gemm->c, gemm->part, gemm->parts, scratch_.data());
-      if (const auto* copy = std::get_if<train::CopyAction>(&what)) std::memcpy(copy->to, copy->from, copy->bytes);
-      if (const auto* reduce = std::get_if<train::ReduceAction>(&what)) {
-        collective_.reduce({reduce->op, reduce->dtype, {reduce->sources, reduce->count}, reduce->to, reduce->begin, reduce->end});
-      }
+      train::perform(actions[at], collective_, scratch_.data());
     }
     return false;
   }
@@ -169,13 +165,32 @@ train {
 }  // namespace
 
 TEST_CASE("between barriers the order of the workers does not matter") {
+  // A mesh of two axes: weights in parts over one, the batch over both.
+  const std::string grid = R"(
+strategy grid (a: int, b: int) {
+  mesh      = { outer = a, inner = b }
+  batch     = split(over = [outer, inner])
+  weights   = split(1, over = inner)
+  optimizer = split(over = [outer, inner])
+}
+)";
+  const std::tuple<const char*, int, int> strategies[] = {{"mirrored(replicas = 1)", 1, 3},
+                                                          {"mirrored(replicas = 2)", 2, 1},
+                                                          {"mirrored(replicas = 2)", 2, 2},
+                                                          {"mirrored(replicas = 3)", 3, 2},
+                                                          {"sharded_optimizer(replicas = 2)", 2, 2},
+                                                          {"sharded_optimizer(replicas = 3)", 3, 1},
+                                                          {"fully_sharded(replicas = 2)", 2, 1},
+                                                          {"fully_sharded(replicas = 3)", 3, 2},
+                                                          {"grid(2, 2)", 4, 1},
+                                                          {"grid(2, 3)", 6, 2}};
   for (const std::string& program : kPrograms) {
-    for (const auto& [replicas, threads] : std::vector<std::pair<int, int>>{{1, 3}, {2, 1}, {2, 2}, {3, 2}}) {
-      const graph::Graph graph = passed(lowered(program + "  strategy = mirrored(replicas = " + std::to_string(replicas) + ")\n}\n"), "");
+    for (const auto& [strategy, replicas, threads] : strategies) {
+      const graph::Graph graph = passed(lowered(grid + program + "  strategy = " + strategy + "\n}\n"), "");
       Serial rising(graph, {replicas, threads}, false), falling(graph, {replicas, threads}, true);
       for (Serial* serial : {&rising, &falling}) serial->run("init", 0);
       for (const int64_t rows : {24, 24, 13, 2, 24}) {
-        CAPTURE(program, replicas, threads, rows);
+        CAPTURE(program, strategy, threads, rows);
         for (Serial* serial : {&rising, &falling}) {
           serial->run("train_step", rows);
           serial->run("train_report", 0);

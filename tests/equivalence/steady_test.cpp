@@ -47,17 +47,20 @@ train {
   metrics   = { accuracy = mean(argmax(prediction) == label), worst = max(sparse_cross_entropy(prediction, label)) }
   optimizer = adam(1e-2)
   epochs    = 1
-  strategy  = mirrored(replicas = )";
+  strategy  = )";
 
 }  // namespace
 
 TEST_CASE("a steady step of a real program allocates nothing, locks nothing and starts no thread") {
-  for (const int replicas : {1, 2, 3}) {
+  const std::pair<const char*, const char*> kinds[] = {{"mirrored(replicas = 1)", "bf16"},
+                                                       {"mirrored(replicas = 2)", "f16"},
+                                                       {"mirrored(replicas = 3)", "f32"},
+                                                       {"sharded_optimizer(replicas = 2)", "f32"},
+                                                       {"fully_sharded(replicas = 3)", "bf16"}};
+  for (const auto& [strategy, precision] : kinds) {
     for (const int threads : {1, 2}) {
-      CAPTURE(replicas, threads);
-      const std::string precision = replicas == 3 ? "f32" : replicas == 2 ? "f16" : "bf16";
-      test::PlanRunner runner(passed(lowered(kProgram + std::to_string(replicas) + ")\n  precision = " + precision + "\n}\n"), ""),
-                              threads);
+      CAPTURE(strategy, threads);
+      test::PlanRunner runner(passed(lowered(kProgram + strategy + "\n  precision = " + precision + "\n}\n"), ""), threads);
       runner.start(3);
       train::Executor& executor = runner.executor();
       const Rows source;
@@ -80,7 +83,7 @@ TEST_CASE("a steady step of a real program allocates nothing, locks nothing and 
 }
 
 TEST_CASE("every step of a plan is a compiled kernel, a library call, a copy, a collective or a barrier") {
-  test::PlanRunner runner(passed(lowered(kProgram + "2)\n}\n"), ""), 1);
+  test::PlanRunner runner(passed(lowered(kProgram + "mirrored(replicas = 2)\n}\n"), ""), 1);
   const plan::Plan& plan = runner.plan();
   std::map<plan::StepKind, int> kinds;
   for (const plan::Entry& entry : plan.entries) {
