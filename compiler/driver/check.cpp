@@ -12,12 +12,13 @@ int check(const Options& options, std::ostream& out, std::ostream& err) {
   Compilation compilation(options);
   bool good = compilation.parse() && compilation.check(false);
   const bool trains = good && !compilation.program->minimize_sites.empty();
+  if (trains && options.read_data) good = compilation.leave_out_rows();
   // Placement and planning can still find a strategy that they cannot reach.
-  const std::vector<std::string> later = trains ? compilation.program->strategy.later : std::vector<std::string>();
+  const std::vector<std::string> later = trains && good ? compilation.program->strategy.later : std::vector<std::string>();
   if (!later.empty()) {
     const sema::Program& program = *compilation.program;
     compilation.sink.report(program.strategy_range, diag::not_placed_yet, program.strategy.name, fmt::format("{}", fmt::join(later, ", ")));
-  } else if (trains) {
+  } else if (trains && good) {
     good = compilation.plan().has_value();
   }
   if (good) good = compilation.finish_data(options.read_data);

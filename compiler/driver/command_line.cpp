@@ -1,9 +1,11 @@
 // The command line of dslc: which commands there are, what each takes, and where faults end.
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <new>
@@ -47,6 +49,12 @@ bool is_no_command(const CLI::App& app, const std::vector<std::string>& argument
     err << "; there are " << sema::enumerate(names) << "\n";
   }
   return true;
+}
+
+/// Whether the standard output is a pipe that nobody reads any more: `dslc predict … | head`.
+bool reader_is_gone() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
 }  // namespace
@@ -172,6 +180,8 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (!out) throw Fault(6004, {std::strerror(errno ? errno : EIO)});
     return status;
   } catch (const Fault& fault) {
+    // A filter ends quietly; that training ended before its time must be told.
+    if (fault.code() == 6004 && &out == &std::cout && !*train_command && reader_is_gone()) return 128 + SIGPIPE;
     err << fault_text(fault, options.json) << "\n";
   } catch (const std::bad_alloc&) {
     err << fault_text(Fault(6003, {}), options.json) << "\n";

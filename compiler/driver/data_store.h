@@ -10,7 +10,7 @@
 
 #include "compiler/driver/data_description.h"
 #include "compiler/driver/options.h"
-#include "compiler/sema/data_catalogue.h"
+#include "compiler/sema/program.h"
 #include "compiler/source/diagnostic.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/lookup.h"
@@ -33,13 +33,22 @@ class DataStore {
   /// The same with the fields that `example` makes of texts; `names` are those of its fields. Faults of reading it.
   std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
                                              const std::vector<sema::DerivedField>& derived);
-  /// Rows of a file that is no part of the program, .npy, .npz, or comma-separated values as `like` reads them where it does,
-  /// with the fields `wanted` and what is made of their texts. Faults: those of reading it, 6121, 6122.
-  std::shared_ptr<const data::Source> open_input(const std::string& file, const sema::SourceSpec& like,
-                                                 const std::vector<data::Field>& wanted, const std::vector<sema::DerivedField>& derived);
-  /// Whether all numbers of fields that are used as indices are some; false after a report at `range`.
-  bool check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
-                    source::Range range, source::Sink& into);
+  /// What is read of a file that is no part of the program.
+  struct Input {
+    std::vector<data::Field> fields;
+    std::vector<sema::DerivedField> derived;  ///< made of texts among the fields
+    std::vector<sema::IndexCheck> checks;
+    int64_t skip_limit = -1;
+  };
+  /// Its rows, .npy, .npz, or comma-separated values as `like` reads them where it does. Faulty ones are left out up to the limit,
+  /// and told. Faults: those of reading it, 5017, 5019, 6121, 6122.
+  std::shared_ptr<const data::Source> open_input(const std::string& file, const sema::SourceSpec& like, const Input& wanted,
+                                                 source::Sink& into);
+  /// Whether all numbers of fields that are used as indices are some, after rows where they are not were left out, which are told.
+  /// False after a report: there are more such rows, with the faulty ones of its file, than the dataset allows.
+  bool check_ranges(const sema::SourceSpec& spec, const std::vector<std::string>& names, const sema::Dataset& dataset, source::Sink& into);
+  /// Whether the last call left rows of this source out.
+  bool leaves_out(const sema::SourceSpec& spec) const;
   /// Waits until all that was opened is read; false after reports.
   bool finish(source::Sink& into);
   /// The same of one source, and of what it is made of.
@@ -69,6 +78,12 @@ class DataStore {
   std::optional<sema::SplitInfo> look_at(const sema::SourceSpec& spec, source::Sink& into);
   Shared open_stages(const sema::SourceSpec& spec, size_t count, source::Sink& into);
   Shared open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into);
+  struct Faulty {
+    std::vector<int64_t> rows;  ///< in order
+    std::string first;
+  };
+  static Faulty find_faulty(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
+                            int64_t allowed, int64_t limit, const std::string& file);
   Shared derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
                 const std::string& key);
   std::shared_ptr<const data::Vocabulary> find_vocabulary(const sema::VocabularySpec& spec);
@@ -93,6 +108,7 @@ class DataStore {
   data::IdxFiles files_;
   std::vector<std::pair<source::Range, std::string>> named_;
   std::map<std::string, Opened> opened_;
+  std::map<std::string, std::vector<int64_t>> left_out_;
   std::map<std::string, std::shared_ptr<const data::Vocabulary>> vocabularies_, saved_;
   std::set<std::string> told_;
   DataDescription description_;

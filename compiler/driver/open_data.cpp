@@ -5,15 +5,14 @@
 #include <filesystem>
 
 #include "compiler/codegen/jit.h"
+#include "compiler/driver/csv_stage.h"
 #include "compiler/driver/data_store.h"
 #include "compiler/driver/fault_text.h"
 #include "compiler/sema/value.h"
 #include "compiler/source/check.h"
-#include "runtime/data/as_fields.h"
 #include "runtime/data/combine.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/npy.h"
-#include "runtime/data/stack.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/text.h"
 
@@ -39,34 +38,6 @@ Shared open_synthetic(const sema::SourceStage& stage) {
         {field.name, generator_of(field.generator), static_cast<int64_t>(field.low), static_cast<int64_t>(field.high), field.shape});
   }
   return data::synthetic(stage.integers.at("examples"), static_cast<uint64_t>(stage.integers.at("seed")), fields);
-}
-
-data::CsvType csv_type(const std::string& name) {
-  if (name.empty()) return data::CsvType::inferred;
-  if (name == "text") return data::CsvType::text;
-  if (name == "bool") return data::CsvType::boolean;
-  if (name == "f64") return data::CsvType::f64;
-  if (name == "f32") return data::CsvType::f32;
-  if (name == "i64") return data::CsvType::i64;
-  if (name == "i32") return data::CsvType::i32;
-  if (name == "i8") return data::CsvType::i8;
-  DTL_CHECK(name == "u8", "a column cannot be read as {}", name);
-  return data::CsvType::u8;
-}
-
-data::CsvOptions csv_options(const sema::SourceStage& stage) {
-  data::CsvOptions options;
-  if (const auto text = stage.strings.find("delimiter"); text != stage.strings.end()) options.delimiter = text->second[0];
-  if (const auto header = stage.integers.find("header"); header != stage.integers.end()) options.header = header->second != 0;
-  if (const auto missing = stage.lists.find("missing"); missing != stage.lists.end()) options.missing = missing->second;
-  if (const auto fill = stage.numbers.find("fill"); fill != stage.numbers.end()) options.fill = fill->second;
-  if (const auto finite = stage.integers.find("finite"); finite != stage.integers.end()) options.finite = finite->second != 0;
-  options.skip_limit = stage.integers.at("skip_limit");
-  if (stage.columns) {
-    options.columns.emplace();
-    for (const sema::ColumnWish& wish : *stage.columns) options.columns->push_back({wish.name, csv_type(wish.type)});
-  }
-  return options;
 }
 
 data::RowExpression row_expression(const sema::RowExpr& expr) {
@@ -235,12 +206,20 @@ void DataStore::report(source::Sink& into, source::Range range, const Fault& fau
     }
     if (fault.code() == diag::no_data_file.code && described_)
       reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
-    if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code)
+    if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code || fault.code() == diag::index_out_of_data.code)
       reported.help("`on_error = skip(limit = 100)` in the dataset leaves up to 100 such rows out, and says so");
     return;
   }
   DTL_CHECK(false, "fault {} has no row in the catalogue", fault.code());
 }
+
+namespace {
+
+void tell_skipped(source::Sink& into, source::Range range, const std::string& file, const data::TableNotes& notes) {
+  if (!notes.skipped.empty()) into.report(range, diag::rows_skipped, file, static_cast<int64_t>(notes.skipped.size()), notes.first_skipped);
+}
+
+}  // namespace
 
 Shared DataStore::open_stage(const sema::SourceSpec& spec, size_t index, Shared before, std::vector<Shared> inner, source::Sink& into) {
   const sema::SourceStage& stage = spec.stages[index];
@@ -249,8 +228,7 @@ Shared DataStore::open_stage(const sema::SourceSpec& spec, size_t index, Shared 
   if (name == "synthetic") return open_synthetic(stage);
   if (name == "csv") {
     auto table = data::read_csv(path_of(stage.strings.at("file")), csv_options(stage), cache_);
-    if (table->notes().skipped > 0)
-      into.report(stage.range, diag::rows_skipped, stage.strings.at("file"), table->notes().skipped, table->notes().first_skipped);
+    tell_skipped(into, stage.range, stage.strings.at("file"), table->notes());
     return table;
   }
   if (name == "npy" || name == "npz") {
@@ -401,7 +379,11 @@ Shared DataStore::source(const sema::SourceSpec& spec) const {
 Shared DataStore::source(const sema::SourceSpec& spec, const std::vector<std::string>& names,
                          const std::vector<sema::DerivedField>& derived) {
   Shared source = this->source(spec);
-  return derived.empty() ? source : derive(std::move(source), names, derived, key_of(spec, spec.stages.size(), true));
+  if (derived.empty()) return source;
+  std::string key = key_of(spec, spec.stages.size(), true);
+  if (const auto rows = left_out_.find(key_of(spec, spec.stages.size(), false)); rows != left_out_.end())
+    key += fmt::format(" without {}", fmt::join(rows->second, ","));
+  return derive(std::move(source), names, derived, key);
 }
 
 Shared DataStore::derive(Shared source, const std::vector<std::string>& names, const std::vector<sema::DerivedField>& derived,
@@ -419,49 +401,6 @@ Shared DataStore::derive(Shared source, const std::vector<std::string>& names, c
     fields.push_back(std::move(made));
   }
   return data::with_derived(std::move(source), names, fields, cache_, key);
-}
-
-Shared DataStore::open_input(const std::string& file, const sema::SourceSpec& like, const std::vector<data::Field>& wanted,
-                             const std::vector<sema::DerivedField>& derived) {
-  Shared source;
-  if (file.ends_with(".npy")) {
-    source = data::as_fields(data::read_npy(file, true), wanted, file);
-  } else if (file.ends_with(".npz")) {
-    source = data::as_fields(data::read_npz(file, true, cache_), wanted, file);
-  } else {
-    const bool alike = like.stages[0].function == "csv";
-    data::CsvOptions options = alike ? csv_options(like.stages[0]) : data::CsvOptions();
-    if (!alike && file.ends_with(".tsv")) options.delimiter = '\t';
-    options.skip_limit = -1;  // every row gets its prediction
-    options.columns.emplace();
-    for (const data::Field& field : wanted) {
-      if (!field.text && is_narrow(field.dtype)) throw Fault(6122, {field.name, file, "a column", std::string(name_of(field.dtype))});
-      const data::CsvType type = csv_type(field.text ? "text" : std::string(name_of(field.dtype)));
-      for (std::string& name : data::column_names(field)) options.columns->push_back({std::move(name), type});
-    }
-    const auto table = data::read_csv(file, options, cache_);
-    source = data::stack_columns(table, wanted, file, table->notes().unread);
-  }
-  source->finish();
-  if (derived.empty()) return source;
-  return derive(std::move(source), {}, derived, "input " + file + " " + data::identity_of(file));
-}
-
-bool DataStore::check_ranges(const data::Source& source, const std::vector<std::string>& names, const std::vector<sema::IndexCheck>& checks,
-                             source::Range range, source::Sink& into) {
-  try {
-    for (const sema::IndexCheck& check : checks) {
-      size_t i = 0;
-      const std::vector<data::Field>& fields = source.fields();
-      while (i < fields.size() && (fields[i].name.empty() && i < names.size() ? names[i] : fields[i].name) != check.field) ++i;
-      DTL_CHECK(i < fields.size(), "a check of the field `{}`, which there is not", check.field);
-      data::check_range(source, i, check.field, check.size);
-    }
-    return true;
-  } catch (const Fault& fault) {
-    report(into, range, fault);
-    return false;
-  }
 }
 
 bool DataStore::finish(const Opened& opened, source::Sink& into) {

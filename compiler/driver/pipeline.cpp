@@ -192,7 +192,15 @@ bool Compilation::check_split(const sema::DataSplit& split, bool contents) {
   if (!contents) return true;
   std::vector<std::string> names;
   for (const sema::FieldInfo& field : program->fields) names.push_back(field.name);
-  return data.check_ranges(*source(split.source), names, program->data.checks, split.source.stages[0].range, sink);
+  return data.check_ranges(split.source, names, program->data, sink);
+}
+
+bool Compilation::leave_out_rows() {
+  if (program->data.skip_limit < 0 || program->data.checks.empty()) return true;
+  if (!finish_data(true)) return false;
+  const std::vector<sema::DataSplit>& splits = program->data.splits;
+  const bool fewer = std::any_of(splits.begin(), splits.end(), [&](const auto& split) { return data.leaves_out(split.source); });
+  return !fewer || check();
 }
 
 bool Compilation::finish_data(bool contents) {

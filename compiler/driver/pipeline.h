@@ -56,6 +56,9 @@ class Compilation {
   DataStore data;
   /// The source of a split, with the fields that `example` makes of texts. A Fault where they cannot be made.
   std::shared_ptr<const data::Source> source(const sema::SourceSpec& spec);
+  /// Where the dataset leaves faulty rows out: reads all data and, if some rows are faulty only by what the program does with them,
+  /// checks it again by what is left. After check(), before plan(), for a command that reads the data; false after reports.
+  bool leave_out_rows();
   /// With `contents`, waits until all data is read and checked, and reports what is broken behind its header; in any case
   /// reports splits without examples. Needs check().
   bool finish_data(bool contents);

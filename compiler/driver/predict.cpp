@@ -1,5 +1,7 @@
 // dslc predict: a saved model's outputs for rows of a file, or of a split, in their order.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -28,18 +30,12 @@ data::RowFormat format_of(const Options& options) {
 }
 
 /// What the prediction reads of each row.
-struct Needs {
-  std::vector<data::Field> fields;
-  std::vector<sema::DerivedField> derived;  ///< made of texts among the fields
-  std::vector<sema::IndexCheck> checks;
-};
-
-Needs needs_of(const sema::Program& program) {
+DataStore::Input input_of(const sema::Program& program) {
   std::set<std::string> inputs;
   for (const sema::Statement& statement : program.prediction->body.statements) {
     if (statement.kind == sema::StatementKind::input) inputs.insert(statement.path);
   }
-  Needs needs;
+  DataStore::Input needs;
   std::set<std::string> wanted = inputs;
   for (const sema::DerivedField& derived : program.data.derived) {
     if (!inputs.contains(derived.field.name)) continue;
@@ -52,6 +48,7 @@ Needs needs_of(const sema::Program& program) {
   for (const sema::IndexCheck& check : program.data.checks) {
     if (inputs.contains(check.field)) needs.checks.push_back(check);
   }
+  needs.skip_limit = program.data.skip_limit;
   return needs;
 }
 
@@ -75,15 +72,7 @@ std::shared_ptr<const data::Source> open_rows(const Options& options, Compilatio
     names = field_names(program);
     return compilation.finish_split(*split) ? compilation.source(split->source) : nullptr;
   }
-  const Needs needs = needs_of(program);
-  auto source = compilation.data.open_input(options.input, program.data.splits[0].source, needs.fields, needs.derived);
-  for (const sema::IndexCheck& check : needs.checks) {
-    const auto at =
-        std::find_if(source->fields().begin(), source->fields().end(), [&](const data::Field& f) { return f.name == check.field; });
-    DTL_CHECK(at != source->fields().end(), "a check of the field `{}`, which is not read", check.field);
-    data::check_range(*source, static_cast<size_t>(at - source->fields().begin()), check.field, check.size);
-  }
-  return source;
+  return compilation.data.open_input(options.input, program.data.splits[0].source, input_of(program), compilation.sink);
 }
 
 /// A file that is read while it is replaced would be lost.
@@ -125,8 +114,10 @@ int predict(const Options& options, std::ostream& out, std::ostream& err) {
   train::restore(executor, *restored.from, false, false);
   writer->begin(fields, source->examples());
   const int signal = train::predict(executor, *source, batches, [&](int64_t rows, std::span<const std::span<const std::byte>> outputs) {
+    errno = 0;
     writer->write(rows, outputs);
     if (file) file->check();
+    if (!file && !out) throw Fault(6004, {std::strerror(errno ? errno : EIO)});
   });
   if (signal != 0) return 128 + signal;
   if (!file) return 0;

@@ -277,7 +277,7 @@ class Work {
 
   /// So many steps more of the train block, from the session's checkpoint, into the session's checkpoint.
   bool train() {
-    if (!compilation_.check()) return false;
+    if (!compilation_.check() || !compilation_.leave_out_rows()) return false;
     sema::Program& program = *compilation_.program;
     const std::vector<checkpoint::Found> before = checkpoint::checkpoints_in(input_.checkpoints);
     program.steps = (before.empty() ? 0 : before.back().total_step) + input_.train_steps;

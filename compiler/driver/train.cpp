@@ -114,7 +114,8 @@ int train(const Options& options, std::ostream& out, std::ostream& err) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<train::Interrupt> interrupt(std::in_place);  // until training handles it
   const auto resume_from = options.resume ? std::optional(options.resume_from) : std::nullopt;
-  const Restored restored = check_restored(options, data::Decoding::at_once, resume_from, false, err);
+  Restored restored = check_restored(options, data::Decoding::at_once, resume_from, false, err);
+  if (!restored.compilation->sink.has_errors()) static_cast<void>(restored.compilation->leave_out_rows());
   return train_checked(*restored.compilation, options, restored.from ? &*restored.from : nullptr, interrupt, begin, out, err);
 }
 

@@ -265,7 +265,8 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
   Range first_range;
   std::vector<std::pair<DataSplit, Range>> splits;
   const Item* example = block_of(decl, "example");
-  const SourceContext context{&catalogue, example ? &example->parameters : nullptr, skip_limit(evaluator, decl, scope)};
+  program.data.skip_limit = skip_limit(evaluator, decl, scope);
+  const SourceContext context{&catalogue, example ? &example->parameters : nullptr, program.data.skip_limit};
   for (const Item* item : decl.body->items) {
     if (!is_split(*item)) continue;
     const Expr* source = settings.find(decl, item->names[0].text);

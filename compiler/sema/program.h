@@ -102,7 +102,8 @@ struct Dataset {
   std::string name;
   std::vector<DataSplit> splits;
   int64_t batch = 1;
-  int64_t shuffle = 0;  ///< 0: none; −1: all; n: a window of n examples
+  int64_t shuffle = 0;      ///< 0: none; −1: all; n: a window of n examples
+  int64_t skip_limit = -1;  ///< `on_error`: so many faulty rows are left out; −1: the first one stops
   std::vector<VocabularySpec> vocabularies;
   std::vector<IndexCheck> checks;     ///< each field once, with the smallest size
   std::vector<DerivedField> derived;  ///< inputs of entry bodies that are made of texts

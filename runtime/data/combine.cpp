@@ -235,6 +235,18 @@ Shared where(Shared source, const RowExpression& predicate) {
   return std::make_shared<Chosen>(std::move(source), std::move(rows));
 }
 
+Shared without(Shared source, std::span<const int64_t> rows) {
+  std::vector<int64_t> left;
+  for (int64_t row = 0; row < source->examples(); ++row) {
+    if (!rows.empty() && rows.front() == row) {
+      rows = rows.subspan(1);
+    } else {
+      left.push_back(row);
+    }
+  }
+  return std::make_shared<Chosen>(std::move(source), std::move(left));
+}
+
 Shared shuffled(Shared source, uint64_t seed) {
   Order order(source->examples(), -1, seed);
   const std::span<const int64_t> rows = order.epoch(0);

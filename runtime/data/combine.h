@@ -9,6 +9,9 @@ namespace dtl::data {
 /// The rows for which `predicate` is not 0, in their order. Reads every row of the fields it names.
 std::shared_ptr<const Source> where(std::shared_ptr<const Source> source, const RowExpression& predicate);
 
+/// All rows but those, which are in their order.
+std::shared_ptr<const Source> without(std::shared_ptr<const Source> source, std::span<const int64_t> rows);
+
 /// All rows in one random order, the same each epoch.
 std::shared_ptr<const Source> shuffled(std::shared_ptr<const Source> source, uint64_t seed);
 

@@ -262,11 +262,13 @@ class Reader {
                              ? Fault(5010, {path_, std::to_string(number), std::to_string(scanner.line), fault})
                              : Fault(5011, {path_, std::to_string(number), std::to_string(scanner.line), column_name, fault});
       if (options_.skip_limit < 0) throw what;
-      if (notes_.skipped++ == 0) {
+      notes_.skipped.push_back(number);
+      if (notes_.skipped.size() == 1) {
         notes_.first_skipped = column_name.empty() ? fmt::format("row {}: {}", number, fault)
                                                    : fmt::format("row {}, column `{}`: {}", number, column_name, fault);
       }
-      if (notes_.skipped > options_.skip_limit) throw Fault(5017, {path_, std::to_string(options_.skip_limit), notes_.first_skipped});
+      if (static_cast<int64_t>(notes_.skipped.size()) > options_.skip_limit)
+        throw Fault(5017, {path_, std::to_string(options_.skip_limit), notes_.first_skipped});
     }
     notes_.file = std::filesystem::path(path_).filename().string();
     return writer.finish(rows, std::move(notes_), keep_as, key);

@@ -63,9 +63,10 @@ std::string_view Source::text(size_t /*field*/, int64_t /*row*/) const {
 namespace {
 
 template <class T>
-void check_elements(const Source& source, size_t field, const std::string& name, int64_t size) {
+std::vector<OutOfRange> elements_out_of_range(const Source& source, size_t field, int64_t size, int64_t most) {
+  std::vector<OutOfRange> found;
   const int64_t elements = source.fields()[field].elements();
-  if (elements == 0) return;
+  if (elements == 0) return found;
   // Pieces of about a quarter of a megabyte.
   const int64_t piece = std::max<int64_t>(1, (1 << 18) / (elements * static_cast<int64_t>(sizeof(T))));
   std::vector<int64_t> rows;
@@ -79,32 +80,46 @@ void check_elements(const Source& source, size_t field, const std::string& name,
     for (size_t i = 0; i < values.size(); ++i) {
       const auto value = static_cast<int64_t>(values[i]);
       if (value >= 0 && value < size) continue;
-      throw Fault(5019, {source.place(begin + static_cast<int64_t>(i) / elements), name, std::to_string(value), std::to_string(size - 1)});
+      const int64_t row = begin + static_cast<int64_t>(i) / elements;
+      if (!found.empty() && found.back().row == row) continue;
+      if (static_cast<int64_t>(found.size()) == most) return found;
+      found.push_back({row, value});
     }
   }
+  return found;
 }
 
 }  // namespace
 
-void check_range(const Source& source, size_t field, const std::string& name, int64_t size) {
+std::vector<OutOfRange> out_of_range(const Source& source, size_t field, int64_t size, int64_t most) {
   const auto known = source.bounds(field);
-  if (known && known->first >= 0 && known->second < size) return;
+  if (known && known->first >= 0 && known->second < size) return {};
   switch (source.fields()[field].dtype) {
     case DType::i64:
-      return check_elements<int64_t>(source, field, name, size);
+      return elements_out_of_range<int64_t>(source, field, size, most);
     case DType::i32:
-      return check_elements<int32_t>(source, field, name, size);
+      return elements_out_of_range<int32_t>(source, field, size, most);
     case DType::i8:
-      return check_elements<int8_t>(source, field, name, size);
+      return elements_out_of_range<int8_t>(source, field, size, most);
     case DType::u8:
-      return check_elements<uint8_t>(source, field, name, size);
+      return elements_out_of_range<uint8_t>(source, field, size, most);
     case DType::f64:
     case DType::f32:
     case DType::bf16:
     case DType::f16:
     case DType::boolean:
-      return;
+      return {};
   }
+  __builtin_unreachable();
+}
+
+Fault out_of_range_fault(const Source& source, const OutOfRange& found, const std::string& name, int64_t size) {
+  return {5019, {source.place(found.row), name, std::to_string(found.value), std::to_string(size - 1)}};
+}
+
+void check_range(const Source& source, size_t field, const std::string& name, int64_t size) {
+  const std::vector<OutOfRange> found = out_of_range(source, field, size, 1);
+  if (!found.empty()) throw out_of_range_fault(source, found[0], name, size);
 }
 
 std::string Source::place(int64_t row) const { return fmt::format("example {}", row); }

@@ -12,7 +12,7 @@
 namespace dtl::data {
 namespace {
 
-constexpr char kMagic[9] = "dtltab01";
+constexpr char kMagic[9] = "dtltab02";
 constexpr int64_t kTrailer = 24;
 /// Above this only the description is checked when a file is opened: reading all of it would take longer than it saves.
 constexpr int64_t kChecked = int64_t{256} << 20;
@@ -32,6 +32,10 @@ class Describer {
   void strings(const std::vector<std::string>& values) {
     number(static_cast<int64_t>(values.size()));
     for (const std::string& value : values) string(value);
+  }
+  void numbers(const std::vector<int64_t>& values) {
+    number(static_cast<int64_t>(values.size()));
+    for (const int64_t value : values) number(value);
   }
   const std::string& text() const { return text_; }
 
@@ -74,6 +78,11 @@ class Described {
     for (std::string& value : values) value = good ? string() : std::string();
     return values;
   }
+  std::vector<int64_t> numbers() {
+    std::vector<int64_t> values(static_cast<size_t>(count()));
+    for (int64_t& value : values) value = good ? number() : 0;
+    return values;
+  }
 
  private:
   std::string_view text_;
@@ -112,7 +121,7 @@ std::shared_ptr<const Table> Table::open(const std::string& path, const std::str
   if (in.string() != key) return nullptr;
   TableNotes notes;
   notes.file = in.string();
-  notes.skipped = in.number();
+  notes.skipped = in.numbers();
   notes.first_skipped = in.string();
   notes.unread = in.strings();
   notes.why = in.strings();
@@ -158,9 +167,17 @@ std::string_view Table::text(size_t field, int64_t row) const {
   return {reinterpret_cast<const char*>(bytes_.data()) + column.offset + ends[0], static_cast<size_t>(ends[1] - ends[0])};
 }
 
+int64_t Table::number_in_file(int64_t row) const {
+  int64_t number = row + 1;
+  for (const int64_t skipped : notes_.skipped) {
+    if (skipped > number) break;
+    ++number;
+  }
+  return number;
+}
+
 std::string Table::place(int64_t row) const {
-  if (notes_.file.empty() || notes_.skipped > 0) return Source::place(row);
-  return fmt::format("`{}`, row {}", notes_.file, row + 1);
+  return notes_.file.empty() ? Source::place(row) : fmt::format("`{}`, row {}", notes_.file, number_in_file(row));
 }
 
 size_t TableWriter::add(Field field, int64_t capacity, int64_t text_bytes) {
@@ -204,7 +221,7 @@ std::shared_ptr<const Table> TableWriter::finish(int64_t rows, TableNotes notes,
     Describer out;
     out.string(key);
     out.string(notes.file);
-    out.number(notes.skipped);
+    out.numbers(notes.skipped);
     out.string(notes.first_skipped);
     out.strings(notes.unread);
     out.strings(notes.why);

@@ -16,7 +16,7 @@ namespace dtl::data {
 /// What a reader tells of a table beside its columns.
 struct TableNotes {
   std::string file;                 ///< the name of the file it was made from; empty where there is none
-  int64_t skipped = 0;              ///< faulty rows that were left out
+  std::vector<int64_t> skipped;     ///< the numbers of faulty rows that were left out, from 1
   std::string first_skipped;        ///< what was wrong with the first
   std::vector<std::string> unread;  ///< columns of the file that nobody asked for
   std::vector<std::string> why;     ///< for each column, why it is text though it holds numbers; empty: no doubt
@@ -40,6 +40,8 @@ class Table : public Source {
   std::string_view text(size_t field, int64_t row) const override;
   std::string place(int64_t row) const override;
   const TableNotes& notes() const { return notes_; }
+  /// The number of a row in the file it was made from, from 1: faulty rows count there.
+  int64_t number_in_file(int64_t row) const;
 
  private:
   Bytes bytes_;

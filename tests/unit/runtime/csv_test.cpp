@@ -159,7 +159,7 @@ TEST_CASE("csv: missing numbers, and rows left out") {
   const auto filled = read(path, options);
   CHECK(types_of(*filled) == "x:i64 y:i64");
   CHECK(column<int64_t>(*filled, 0) == std::vector<int64_t>{1, -1, -1, 6});
-  CHECK(filled->notes().skipped == 1);
+  CHECK(filled->notes().skipped.size() == 1);
 
   options.fill.reset();
   options.skip_limit = 3;

@@ -35,7 +35,7 @@ std::shared_ptr<const Table> numbers(const Cache& cache, const std::string& key,
     }
     TableNotes notes;
     notes.file = "f";
-    notes.skipped = 3;
+    notes.skipped = {2, 3, 5};
     notes.unread = {"a", "b"};
     notes.why = {"", "because"};
     return writer.finish(9'999, std::move(notes), keep_as, key);
@@ -47,7 +47,7 @@ bool is_right(const Table& table) {
   const std::array<int64_t, 2> rows = {9'998, 5};
   table.gather(0, rows, reinterpret_cast<std::byte*>(values.data()));
   return table.examples() == 9'999 && values == std::array<float, 4>{9'998, -1, 5, -1} && table.text(1, 1234) == "1234" &&
-         table.notes().skipped == 3 && table.notes().unread.size() == 2 && table.notes().why[1] == "because";
+         table.notes().skipped == std::vector<int64_t>{2, 3, 5} && table.notes().unread.size() == 2 && table.notes().why[1] == "because";
 }
 
 TEST_CASE("cache: made once, then mapped; another key is another table") {
