@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "runtime/plan/unfinished.h"
+
 namespace dtl::codegen {
 namespace {
 
@@ -84,11 +86,13 @@ void ObjectCache::put(const std::string& key, std::string_view object) const {
   static std::atomic<int> count = 0;
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
+  remove_unfinished(directory_, [](std::string_view name) { return name.find(".kernel.") != std::string_view::npos; });
   const std::string written = fmt::format("{}.{}.{}", path(key), ::getpid(), ++count);
   const Header header{kMagic, object.size(), hash_of({key, object})};
   {
     const File file(std::fopen(written.c_str(), "wb"));
     if (!file) return;
+    hold_unfinished(::fileno(file.get()));
     const bool whole = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
                        std::fwrite(object.data(), 1, object.size(), file.get()) == object.size() && std::fflush(file.get()) == 0;
     if (!whole) error = std::make_error_code(std::errc::io_error);

@@ -2,8 +2,7 @@
 #include "compiler/syntax/format.h"
 
 #include <algorithm>
-#include <iostream>
-#include <iterator>
+#include <ostream>
 
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/line_diff.h"
@@ -21,8 +20,7 @@ int format_one(const Options& options, std::ostream& out, std::ostream& err) {
   Options named = options;
   if (piped) named.file = "<stdin>";
   Compilation compilation(named);
-  const bool good = piped ? compilation.parse_text(std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()))
-                          : compilation.parse();
+  const bool good = piped ? compilation.parse_text(read_input()) : compilation.parse();
   compilation.print_diagnostics(err);
   if (!good) return 1;
 

@@ -16,6 +16,7 @@ struct Options {
   std::vector<std::string> data;        ///< folders where data is looked up before the program's own
   int threads = 0;                      ///< 0: one for each core of this machine
   bool json = false, quiet = false;
+  bool interactive = false;  ///< an input of `repl`, not a program of its own
 
   // check
   bool read_data = false;  ///< data files are read to their end, not only their headers

@@ -1,18 +1,19 @@
 // The pipeline, arrow by arrow. Where a step keeps something for a later one, it is a member of Compilation.
 #include "compiler/driver/pipeline.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <ostream>
-#include <sstream>
 #include <thread>
 
 #include "compiler/driver/embedded.h"
@@ -27,15 +28,48 @@
 
 namespace dtl::driver {
 
+namespace {
+
+/// Far beyond any program, and read and parsed in a time that one waits for.
+constexpr size_t kMostOfProgram = size_t{16} << 20;
+
+[[noreturn]] void too_large(const std::string& name) {
+  throw Fault(5001, {name, fmt::format("it is larger than {} MB", kMostOfProgram >> 20)});
+}
+
+}  // namespace
+
 std::string read_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw Fault(5001, {path, std::strerror(EISDIR)});  // reading one throws
+  // Without waiting: a pipe that nobody writes to is opened and refused.
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) throw Fault(5001, {path, std::strerror(errno)});
+  const std::unique_ptr<const int, void (*)(const int*)> closed(&file, [](const int* open) { ::close(*open); });
+  struct stat status{};
+  if (::fstat(file, &status) != 0) throw Fault(5001, {path, std::strerror(errno)});
+  if (!S_ISREG(status.st_mode)) throw Fault(5001, {path, S_ISDIR(status.st_mode) ? std::strerror(EISDIR) : "not a regular file"});
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (true) {
+    const ssize_t got = ::read(file, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Fault(5001, {path, std::strerror(errno)});
+    if (got == 0) return text;
+    text.append(chunk.data(), static_cast<size_t>(got));
+    if (text.size() > kMostOfProgram) too_large(path);
+  }
+}
+
+std::string read_input() {
+  const std::string name = "<stdin>";
+  std::string text;
+  std::array<char, 1 << 16> chunk;
   errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();  // an error in the middle sets a flag, and throws nothing
-  if (in.bad() || text.bad() || !in.is_open()) throw Fault(5001, {path, std::strerror(errno ? errno : EIO)});
-  return std::move(text).str();
+  while (std::cin.read(chunk.data(), chunk.size()), std::cin.gcount() > 0) {
+    text.append(chunk.data(), static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > kMostOfProgram) too_large(name);
+  }
+  if (std::ferror(stdin)) throw Fault(5001, {name, std::strerror(errno ? errno : EIO)});
+  return text;
 }
 
 Compilation::Compilation(const Options& options, data::Decoding decoding) : data(options, decoding), options_(&options) {}
@@ -224,12 +258,12 @@ int Compilation::failure_status() const {
 void Compilation::print_diagnostics(std::ostream& err) {
   sink.sort();
   const bool color = &err == &std::cerr && isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  int warnings = 0;
   for (const source::Diagnostic* diagnostic : sink.all()) {
-    err << (options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, color)) << "\n";
-    if (diagnostic->severity == source::Severity::warning) ++warnings;
+    const std::string text = options_->json ? source::render_json(*diagnostic, sources) : source::render(*diagnostic, sources, color);
+    if (diagnostic->severity == source::Severity::warning && !told.insert(text).second) continue;
+    err << text << "\n";
   }
-  if (!options_->json && sink.has_errors() && !options_->file.empty())
+  if (!options_->json && sink.has_errors() && !options_->interactive)
     err << fmt::format("{}: {} error{}\n", options_->file, sink.errors(), sink.errors() == 1 ? "" : "s");
 }
 

@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ class Compilation {
   std::optional<graph::Graph> graph(const std::string& stop_after = {}, lower::Purpose purpose = lower::Purpose::train);
   std::optional<plan::Plan> plan(lower::Purpose purpose = lower::Purpose::train);
 
-  /// Prints what the sink holds, errors and warnings, in order of place.
+  /// Prints what the sink holds, errors and warnings, in order of place. Warnings in `told` are left out, others are added to it.
   void print_diagnostics(std::ostream& err);
+  std::set<std::string> told;
   /// The exit status of a compilation that failed: 2 where data files alone are at fault, else 1.
   int failure_status() const;
 
@@ -88,7 +90,9 @@ class Compilation {
   std::unique_ptr<syntax::Ast> fragments_;  // --set values and --strategy
 };
 
-/// Reads a whole file. A Fault when it cannot be read.
+/// Reads a whole text. Fault 5001 where it cannot be read, is no regular file, or is larger than any program is.
 std::string read_file(const std::string& path);
+/// The same of the standard input to its end, which may be a pipe.
+std::string read_input();
 
 }  // namespace dtl::driver

@@ -99,6 +99,8 @@ void write_output(Writer& writer, const ReplChildOutput& output) {
     for (const int64_t size : shape_of(tensor.type)) writer.number(size);
     writer.text(tensor.bytes);
   }
+  writer.number(static_cast<int64_t>(output.told.size()));
+  for (const std::string& warning : output.told) writer.text(warning);
 }
 
 std::optional<ReplChildOutput> read_output(std::string_view bytes) {
@@ -114,6 +116,7 @@ std::optional<ReplChildOutput> read_output(std::string_view bytes) {
     tensor.bytes = reader.text();
     output.tensors.emplace(name, std::move(tensor));
   }
+  for (int64_t left = reader.number(); left > 0 && reader.good(); --left) output.told.insert(reader.text());
   if (!reader.good()) return std::nullopt;
   return output;
 }
@@ -129,8 +132,10 @@ class Work {
         compilation_(input.options, input.train_steps > 0 ? data::Decoding::at_once : data::Decoding::late) {}
 
   ReplChildOutput run() {
+    compilation_.told = input_.told;
     output_.good = work();
     if (!told_ && (!output_.good || !input_.quiet)) compilation_.print_diagnostics(err_);
+    output_.told = std::move(compilation_.told);
     return std::move(output_);
   }
 

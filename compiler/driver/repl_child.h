@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,15 +23,17 @@ struct ReplChildInput {
   std::string checkpoints;  ///< where the session keeps what it trained; empty: nothing yet
   std::optional<LabelledText> item;
   Ask ask = Ask::value;
-  std::string checked;      ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
-  int64_t train_steps = 0;  ///< not 0: trains the train block for so many steps more
-  bool quiet = false;       ///< prints diagnostics alone
+  std::string checked;         ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
+  int64_t train_steps = 0;     ///< not 0: trains the train block for so many steps more
+  bool quiet = false;          ///< prints diagnostics alone
+  std::set<std::string> told;  ///< warnings that are not told again
 };
 
 struct ReplChildOutput {
   bool good = false;
   std::vector<std::string> let_names;
   std::map<std::string, ReplTensor> tensors;
+  std::set<std::string> told;  ///< warnings
 };
 
 /// Runs in a child and waits for it; Ctrl-C meanwhile is the child's. Nothing where the child was stopped or died, of which

@@ -11,9 +11,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cwchar>
 #include <filesystem>
 #include <istream>
+
+#include "runtime/plan/fault.h"
 
 namespace dtl::driver {
 namespace {
@@ -23,7 +26,11 @@ class PlainReader : public LineReader {
   explicit PlainReader(std::istream& in) : in_(in) {}
   Line read(const std::string&) override {
     std::string text;
-    if (!std::getline(in_, text)) return {Kind::end, {}};
+    errno = 0;
+    if (!std::getline(in_, text)) {
+      if (std::ferror(stdin)) throw Fault(5001, {"<stdin>", std::strerror(errno ? errno : EIO)});  // a directory, a disk that fails
+      return {Kind::end, {}};
+    }
     return {Kind::line, std::move(text)};
   }
   void remember(const std::string&) override {}

@@ -58,6 +58,7 @@ struct Looked {
 ReplSession::ReplSession(const Options& options, std::ostream& out, std::ostream& err) : options_(options), out_(out), err_(err) {
   options_.file.clear();
   options_.json = false;
+  options_.interactive = true;
 }
 
 ReplSession::~ReplSession() {
@@ -93,8 +94,15 @@ struct ReplSession::Child {
     for (const Text& text : session.lets_) input.lets.emplace_back(text.label, text.text);
     input.held = session.held_;
     input.checkpoints = session.checkpoints_;
+    input.told = session.told_;
   }
 };
+
+std::optional<ReplChildOutput> ReplSession::run(const Child& child) {
+  std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  if (output) told_.insert(output->told.begin(), output->told.end());
+  return output;
+}
 
 void ReplSession::forget(const std::string& name) {
   held_.erase(name);
@@ -106,7 +114,7 @@ bool ReplSession::input(const std::string& text) {
   if (is_declaration(text)) return declare(label, text);
   Child child(*this);
   child.input.item = {label, text};
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  const std::optional<ReplChildOutput> output = run(child);
   if (!output || !output->good) return false;
   if (output->let_names.empty()) {
     if (output->tensors.contains("it")) held_["it"] = output->tensors.at("it");
@@ -128,7 +136,7 @@ bool ReplSession::ask(Ask what, const std::string& text) {
   Child child(*this);
   child.input.ask = what;
   if (!text.empty()) child.input.item = {fmt::format("<input {}>", ++inputs_), text};
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  const std::optional<ReplChildOutput> output = run(child);
   return output && output->good;
 }
 
@@ -151,7 +159,7 @@ bool ReplSession::declare(const std::string& label, const std::string& text) {
     for (const Text& old : kept) child.input.declarations.emplace_back(old.label, old.text);
   }
   child.input.declarations.emplace_back(label, text);
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  const std::optional<ReplChildOutput> output = run(child);
   if (!output || !output->good) return false;
   declarations_ = std::move(kept);
   for (size_t i = 0; i < names.size(); ++i) {
@@ -180,7 +188,7 @@ bool ReplSession::set_strategy(const std::string& expression) {
   child.input.ask = Ask::type;
   child.input.item = {"<:strategy>", "0"};
   child.input.quiet = true;
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  const std::optional<ReplChildOutput> output = run(child);
   if (output && output->good) return true;
   options_.strategy = before;
   return false;
@@ -202,7 +210,7 @@ bool ReplSession::train(int64_t steps, bool anew) {
   }
   Child child(*this);
   child.input.train_steps = steps;
-  const std::optional<ReplChildOutput> output = run_in_child(child.input, out_, err_);
+  const std::optional<ReplChildOutput> output = run(child);
   return output && output->good;
 }
 

@@ -6,6 +6,8 @@
 
 #include <iosfwd>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@
 #include "compiler/types/tensor_type.h"
 
 namespace dtl::driver {
+
+struct ReplChildOutput;
 
 struct ReplTensor {
   types::TensorType type;
@@ -59,6 +63,7 @@ class ReplSession {
 
   bool declare(const std::string& label, const std::string& text);
   void forget(const std::string& name);
+  std::optional<ReplChildOutput> run(const Child& child);
 
   Options options_;
   std::ostream& out_;
@@ -66,6 +71,7 @@ class ReplSession {
   std::vector<Text> declarations_, lets_;
   std::map<std::string, ReplTensor> held_;  ///< by the name of a `let`
   std::string checkpoints_;                 ///< a folder of the session's own; empty: nothing is trained yet
+  std::set<std::string> told_;              ///< warnings, each told once
   int inputs_ = 0;
 };
 

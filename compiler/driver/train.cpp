@@ -47,6 +47,7 @@ train::Saving saving_of(const sema::Program& program, const Options& options, co
   saving.watch = settings.watch;
   saving.maximize = settings.maximize;
   saving.program = options.file;
+  if (options.interactive) saving.resumed_by = "`:train N steps`";
   saving.strategy = program.strategy.name;
   saving.texts = data_files(data);
   return saving;

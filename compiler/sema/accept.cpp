@@ -170,6 +170,60 @@ bool Evaluator::solve(const Expr& expr, const Dim& dim, CallTypes& types, const 
   return other && solve(left, *other, types, from);
 }
 
+namespace {
+
+/// Whether a declared dimension can be of that size, as far as that is seen at once.
+bool can_be(const syntax::DimExpr& dim, const Dim& size, const CallTypes& types) {
+  if (!dim.value) return true;
+  if (dim.value->kind == ExprKind::integer) return size == Dim(dim.value->integer);
+  if (dim.value->kind != ExprKind::name) return true;
+  if (const auto bound = types.dims.find(dim.value->name); bound != types.dims.end()) return bound->second.dim == size;
+  const Binding* binding = types.scope->find(dim.value->name);
+  const auto known = binding ? as_dim(binding->value) : std::nullopt;
+  return !known || *known == size;
+}
+
+bool has_dots(const TypeExpr& type) {
+  return std::any_of(type.dims.begin(), type.dims.end(), [](const syntax::DimExpr& dim) { return dim.ellipsis; });
+}
+
+/// The last axis is called −1: so it is whatever the rank.
+int axis_from_end(size_t axis, size_t rank) { return axis + 1 == rank ? -1 : static_cast<int>(axis); }
+
+/// The axis of `type` at which a dimension of 1 makes a tensor fit that has one dimension less; the last one, unless a 1 is declared
+/// elsewhere, or one example lacks the batch.
+std::optional<int> lacking_axis(const TypeExpr& type, const TensorType& actual, const CallTypes& types) {
+  if (has_dots(type)) return -1;
+  const size_t rank = type.dims.size();
+  std::optional<size_t> found;
+  bool sure = false;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    bool fits = can_be(type.dims[axis], Dim(1), types);
+    for (size_t i = 0; i + 1 < rank && fits; ++i) fits = can_be(type.dims[i < axis ? i : i + 1], actual.dims[i], types);
+    if (!fits || sure) continue;
+    found = axis;
+    const Expr* dim = type.dims[axis].value;
+    const bool one = dim && dim->kind == ExprKind::integer;
+    const bool batch = axis == 0 && dim && dim->kind == ExprKind::name && dim->name == "batch";
+    sure = one || (batch && std::all_of(actual.dims.begin(), actual.dims.end(), [](const Dim& d) { return d.constant().has_value(); }));
+  }
+  return found ? std::optional(axis_from_end(*found, rank)) : std::nullopt;
+}
+
+/// The axis of a tensor whose 1 has to go for it to fit.
+std::optional<int> extra_axis(const TypeExpr& type, const TensorType& actual, const CallTypes& types) {
+  const size_t rank = actual.rank();
+  if (has_dots(type)) return actual.dims.back() == Dim(1) ? std::optional(-1) : std::nullopt;
+  for (size_t axis = rank; axis-- > 0;) {
+    bool fits = actual.dims[axis] == Dim(1);
+    for (size_t i = 0; i + 1 < rank && fits; ++i) fits = can_be(type.dims[i], actual.dims[i < axis ? i : i + 1], types);
+    if (fits) return axis_from_end(axis, rank);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTypes& types, const std::string& what, Range range) {
   auto reported = reporter_.report(range, diag::type_mismatch, what, text_of(type), shown(value));
   if (type.range.known() && !reporter_.in_library(type.range)) reported.note(type.range, "declared here");
@@ -205,9 +259,11 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   } else if (const auto dtype = dtype_named(type.name); dtype && *dtype != actual.dtype) {
     reported.help(fmt::format("`cast(…, {})` converts it", type.name));
   } else if (type.has_dims && actual.rank() + 1 == type.dims.size() && !type.dims.back().ellipsis) {
-    reported.help("`expand(…, axis = -1)` adds a dimension of 1");
-  } else if (type.has_dims && actual.rank() == type.dims.size() + 1 && actual.dims.back() == Dim(1)) {
-    reported.help("`squeeze(…, axis = -1)` drops the dimension of 1");
+    if (const auto axis = lacking_axis(type, actual, types))
+      reported.help(fmt::format("`expand(…, axis = {})` adds a dimension of 1", *axis));
+  } else if (type.has_dims && actual.rank() == type.dims.size() + 1) {
+    if (const auto axis = extra_axis(type, actual, types))
+      reported.help(fmt::format("`squeeze(…, axis = {})` drops the dimension of 1", *axis));
   } else if (type.has_dims && type.dims.size() == 2 && actual.rank() > 2) {
     reported.help("`flatten(…)` keeps the batch and joins the rest");
   }

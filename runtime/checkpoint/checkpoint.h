@@ -62,6 +62,8 @@ void make_directories(Files& files, const std::string& directory);
 /// Makes the directory of a run, its parents too, and tries to write to it. Faults: 6101, also where the system allows no file
 /// as large; 6111 where the disk has less free.
 void prepare(Files& files, const std::string& directory, const Size& size);
+/// Fault 6111, in megabytes where these tell the two numbers apart.
+Fault disk_too_full(const std::string& directory, int64_t bytes, int64_t left);
 
 struct Found {
   int64_t total_step;

@@ -21,7 +21,7 @@ class In {
  public:
   explicit In(std::string path) : path_(std::move(path)), file_(path_, std::ios::binary) {
     std::error_code ignored;
-    if (fs::is_directory(path_, ignored)) throw Fault(5001, {path_, std::strerror(EISDIR)});
+    if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) throw Fault(6103, {path_, "it is no file"});
     if (!file_) throw Fault(5001, {path_, std::strerror(errno ? errno : EIO)});
   }
 
@@ -52,6 +52,7 @@ std::string whole(const std::string& path, int64_t bytes) {
 int64_t size_of_file(const std::string& path) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
+  if (error == std::errc::is_a_directory || (!error && !fs::is_regular_file(path, error))) throw Fault(6103, {path, "it is no file"});
   if (error == std::errc::no_such_file_or_directory) throw Fault(6103, {path, "it is missing"});
   if (error) throw Fault(5001, {path, error.message()});
   return static_cast<int64_t>(bytes);

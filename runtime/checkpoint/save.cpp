@@ -145,9 +145,14 @@ void prepare(Files& files, const std::string& directory, const Size& size) {
   const int64_t bytes = size.weights + size.training;
   struct statvfs disk{};
   if (::statvfs(directory.c_str(), &disk) != 0) return;  // not all file systems know
-  const double free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-  if (free < static_cast<double>(bytes))
-    throw Fault(6111, {directory, fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6), fmt::format("{:.1f} MB", free / 1e6)});
+  const double left = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (left < static_cast<double>(bytes)) throw disk_too_full(directory, bytes, static_cast<int64_t>(left));
+}
+
+Fault disk_too_full(const std::string& directory, int64_t bytes, int64_t left) {
+  const auto megabytes = [](int64_t n) { return fmt::format("{:.1f} MB", static_cast<double>(n) / 1e6); };
+  if (megabytes(bytes) != megabytes(left)) return {6111, {directory, megabytes(bytes), megabytes(left)}};
+  return {6111, {directory, fmt::format("{} bytes", bytes), std::to_string(left)}};
 }
 
 }  // namespace dtl::checkpoint

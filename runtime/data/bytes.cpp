@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/plan/fault.h"
+#include "runtime/plan/unfinished.h"
 
 namespace dtl::data {
 namespace {
@@ -25,6 +26,9 @@ constexpr int64_t kRead = int64_t{64} << 20;
 /// What inflates beyond this must have a reason in its size.
 constexpr int64_t kSuspicious = int64_t{1} << 30;
 constexpr int64_t kLikelyFactor = 200;
+
+/// How the names of files begin that are not whole yet.
+constexpr std::string_view kMaking = ".making-";
 
 [[noreturn]] void cannot_read(const std::string& path, int error) { throw Fault(5001, {path, std::strerror(error ? error : EIO)}); }
 
@@ -59,9 +63,14 @@ Storage::Storage(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return;
-  path_ = (fs::path(folder) / fmt::format(".making-{}-XXXXXX", getpid())).string();
+  remove_unfinished(folder, [](std::string_view name) { return name.starts_with(kMaking); });
+  path_ = (fs::path(folder) / fmt::format("{}{}-XXXXXX", kMaking, getpid())).string();
   file_ = mkostemp(path_.data(), O_CLOEXEC);
-  if (file_ < 0) path_.clear();
+  if (file_ < 0) {
+    path_.clear();
+  } else {
+    hold_unfinished(file_);
+  }
 }
 
 Storage::~Storage() {

@@ -300,7 +300,7 @@ class Loop {
     outcome_.examples_per_second = training_ > 0 ? static_cast<double>(trained_) / training_ : 0;
     if (outcome_.interrupted) {
       progress_.message(fmt::format("interrupted in epoch {} after step {}{}", position_.epoch, position_.step,
-                                    job_.saving.directory.empty() ? "" : ": `--resume` continues there"));
+                                    job_.saving.directory.empty() ? "" : ": " + job_.saving.resumed_by + " continues there"));
     }
     progress_.end(
         {outcome_.interrupted, outcome_.epochs, outcome_.steps, outcome_.seconds, outcome_.examples_per_second, outcome_.reports});

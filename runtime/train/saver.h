@@ -23,6 +23,7 @@ struct Saving {
   std::string watch;      ///< the report by which the best is known, `validation/loss`; empty: none is kept
   bool maximize = false;  ///< of `watch`
   std::string program, strategy;
+  std::string resumed_by = "`--resume`";     ///< what goes on with an interrupted run
   std::map<std::string, std::string> texts;  ///< what the program needs besides tensors, such as vocabularies: files by name
   checkpoint::Files* files = nullptr;        ///< null: the machine's own
 };

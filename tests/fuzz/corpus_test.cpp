@@ -46,3 +46,20 @@ TEST_CASE("what the fuzzers begin with and what they found") {
     CHECK(std::any_of(dtl::fuzz::entries().begin(), dtl::fuzz::entries().end(), [&](const auto& entry) { return entry.name == name; }));
   }
 }
+
+TEST_CASE("every program of the repository is laid out without a change of its meaning, and only once") {
+  const auto syntax =
+      std::find_if(dtl::fuzz::entries().begin(), dtl::fuzz::entries().end(), [](const auto& e) { return e.name == std::string("syntax"); });
+  REQUIRE(syntax != dtl::fuzz::entries().end());
+  int programs = 0;
+  for (const char* folder : {"stdlib", "examples", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(DTL_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".dtl") continue;
+      INFO(entry.path().string());
+      std::ifstream in(entry.path(), std::ios::binary);
+      CHECK_NOTHROW(syntax->run(std::string{std::istreambuf_iterator<char>(in), {}}));
+      ++programs;
+    }
+  }
+  CHECK(programs > 100);
+}

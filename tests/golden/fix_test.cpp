@@ -1,7 +1,12 @@
 // dslc check --fix: the edits that diagnostics suggest, made in the file.
+#include "compiler/driver/fix.h"
+
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -56,6 +61,69 @@ TEST_CASE("check --fix makes every suggested edit and leaves nothing else behind
   CHECK(folder.files() == 1);
   CHECK(check_file({"check", "--fix", file}, &said) == 0);
   CHECK(folder.read() == kNone);
+}
+
+TEST_CASE("check --fix leaves a file alone that it has nothing to change in") {
+  const Folder folder;
+  const std::string file = folder.write(kNone);
+  const auto time = fs::last_write_time(file) - std::chrono::hours(1);
+  fs::last_write_time(file, time);
+  std::string said;
+  CHECK(check_file({"check", "--fix", file}, &said) == 0);
+  CHECK(said.empty());
+  // A mistake that no edit is suggested for.
+  const std::string wrong = "param x: int = \"three\"\n";
+  std::ofstream(file) << wrong;
+  fs::last_write_time(file, time);
+  CHECK(check_file({"check", "--fix", file}, &said) == 1);
+  CHECK(said.find("edit") == std::string::npos);
+  CHECK(folder.read() == wrong);
+  CHECK(fs::last_write_time(file) == time);
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("check --fix of a file that cannot be written says so, keeps it and leaves nothing") {
+  const Folder folder;
+  const std::string file = folder.write(kTwoMistakes);
+  const auto signal = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{8, before.rlim_max};  // as if the disk were full
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  std::string said;
+  const int status = check_file({"check", "--fix", file}, &said);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, signal);
+  CHECK(status == 2);
+  CHECK(said.find("error[DTL6004]: cannot write the output: " + file + ": File too large") != std::string::npos);
+  CHECK(said.find("edits made") == std::string::npos);
+  CHECK(folder.read() == kTwoMistakes);
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("edits that overlap are not made both, and those of other files not at all") {
+  const Folder folder;
+  const std::string text = "abcdefgh\n", file = folder.write(text);
+  source::SourceSet sources;
+  const source::FileId id = sources.add(file, text), other = sources.add("other.dtl", text);
+  source::Sink sink;
+  const auto suggest = [&](source::FileId in, int32_t begin, int32_t end, const std::string& replacement) {
+    sink.add({1001,
+              "unknown_name",
+              source::Severity::error,
+              {in, begin, end},
+              fmt::format("{} {}", begin, replacement),
+              {},
+              {},
+              {{{in, begin, end}, replacement}}});
+  };
+  suggest(id, 0, 2, "AB");
+  suggest(id, 1, 4, "overlaps");
+  suggest(id, 3, 5, "DE");
+  suggest(id, 5, 5, "+");
+  suggest(other, 6, 7, "elsewhere");
+  CHECK(apply_fixes(sink, sources, id, file) == 3);
+  CHECK(folder.read() == "ABcDE+fgh\n");
 }
 
 TEST_CASE("check without --fix changes nothing") {

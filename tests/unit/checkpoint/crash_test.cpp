@@ -276,6 +276,8 @@ TEST_CASE("checkpoint: a directory without any, and a run's directory that canno
   CHECK(code_of([&] { prepare(disk(), folder.path() + "/file/below", {}); }) == 6101);
   CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", {.weights = int64_t{1} << 60}); }) == 6111);
   CHECK(code_of([&] { prepare(disk(), folder.path() + "/a/b/c", {.weights = 1}); }) == 0);
+  CHECK(disk_too_full("run", 120'000'000, 3'000'000).arguments() == std::vector<std::string>{"run", "120.0 MB", "3.0 MB"});
+  CHECK(disk_too_full("run", 120'000, 119'000).arguments() == std::vector<std::string>{"run", "120000 bytes", "119000"});
   CHECK(fs::is_directory(folder.path() + "/a/b/c"));
   CHECK(fs::is_empty(folder.path() + "/a/b/c"));
 }

@@ -24,9 +24,9 @@ using Words = std::vector<std::string>;
 /// A home of its own, so that histories and caches are the test's.
 class Home {
  public:
-  Home() : path_(fs::temp_directory_path() / ("repl-" + std::to_string(getpid()))) { fs::create_directories(path_); }
+  Home() : path_((fs::temp_directory_path() / "repl-XXXXXX").string()) { REQUIRE(mkdtemp(path_.data())); }
   ~Home() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
+  fs::path path() const { return path_; }
   void enter() const {
     setenv("HOME", path_.c_str(), 1);
     unsetenv("XDG_STATE_HOME");
@@ -34,7 +34,7 @@ class Home {
   }
 
  private:
-  fs::path path_;
+  std::string path_;
 };
 
 [[noreturn]] void be_repl(const Home& home, Words words) {
@@ -52,10 +52,12 @@ struct Ran {
 };
 
 /// Input and output through pipes; both streams of output are one.
-Ran script(const std::string& input, const Words& words = {}) {
+Ran script(const std::string& input, const Words& words = {}, fs::path in = {}) {
   const Home home;
-  const fs::path in = home.path() / "input";
-  std::ofstream(in) << input;
+  if (in.empty()) {
+    in = home.path() / "input";
+    std::ofstream(in) << input;
+  }
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
@@ -246,6 +248,31 @@ TEST_CASE("training goes on where it stood, and expressions see its weights") {
   CHECK(script(":train 3 steps\n").text.find("DTL3017") != std::string::npos);
 }
 
+TEST_CASE("a warning is told once, and a file's mistakes are not counted") {
+  const Home home;
+  std::ofstream(home.path() / "rows.csv") << "x\n1\nodd\n2.5\n3\n";
+  std::ofstream(home.path() / "rows.dtl")
+      << "dataset Rows {\n  train = csv(\"rows.csv\")\n  batch = 2\n  on_error = skip(limit = 1)\n  example (x: float) { x = x }\n}\n"
+         "model Net (x: f32[batch]) -> f32[batch] { expand(x, axis = -1) |> dense(1) |> squeeze(axis = -1) }\n"
+         "train { model = Net, data = Rows, loss = mean(prediction ** 2), optimizer = sgd(0.1), epochs = 1 }\n";
+  std::ofstream(home.path() / "wrong.dtl") << "fn f (x: f32) -> f32 { y }\n";
+  const std::string load = ":load " + (home.path() / "rows.dtl").string() + "\n";
+  const Ran ran = script(load + "1 + 1\n:train 2 steps\n:graph\nNet(ones([2]))\n:load " + (home.path() / "wrong.dtl").string() + "\n");
+  INFO(ran.text);
+  const size_t first = ran.text.find("warning[DTL5114]");
+  REQUIRE(first != std::string::npos);
+  CHECK(ran.text.find("warning[DTL5114]", first + 1) == std::string::npos);
+  CHECK(ran.text.find("done after") != std::string::npos);
+  CHECK(ran.text.find("DTL1001") != std::string::npos);
+  CHECK(ran.text.find("wrong.dtl: 1 error") == std::string::npos);
+}
+
+TEST_CASE("what cannot be read as an input ends with an error") {
+  const Ran ran = script("", {}, "/");
+  CHECK(ran.status == 2);
+  CHECK(ran.text == "error[DTL5001]: cannot read `<stdin>`: Is a directory\n");
+}
+
 TEST_CASE("a terminal: editing, several lines, completion, history, leaving") {
   const Home home;
   {
@@ -298,6 +325,29 @@ TEST_CASE("Ctrl-C stops the computation, not the session") {
   REQUIRE(terminal.shows("dtl> "));
   terminal.type("kept * 3\r");
   CHECK(terminal.shows("33\r\n"));
+}
+
+TEST_CASE("Ctrl-C in training says how it goes on here") {
+  const Home home;
+  Terminal terminal(home);
+  REQUIRE(terminal.shows("dtl> "));
+  terminal.type("dataset Points { train = synthetic(96, fields = { x = normal([4]) }), batch = 32 }\r");
+  REQUIRE(terminal.shows("dtl> "));
+  terminal.type("model Net (x: f32[batch, 4]) -> f32[batch, 3] { dense(3)(x) }\r");
+  REQUIRE(terminal.shows("dtl> "));
+  terminal.type("train { model = Net, data = Points, loss = mean(prediction ** 2), optimizer = sgd(0.01), epochs = 1 }\r");
+  REQUIRE(terminal.shows("dtl> "));
+  terminal.type(":train 2000000000 steps\r");
+  REQUIRE(terminal.shows("loss"));
+  bool stopped = false;
+  for (int tries = 0; tries < 50 && !stopped; ++tries) {
+    terminal.type("\x03");
+    stopped = terminal.shows("interrupted in epoch", 1);
+  }
+  REQUIRE(stopped);
+  CHECK(terminal.shows(": `:train N steps` continues there"));
+  REQUIRE(terminal.shows("dtl> "));
+  CHECK(terminal.screen().find("--resume") == std::string::npos);
 }
 
 }  // namespace dtl::driver
