@@ -20,6 +20,8 @@
 
 namespace dtl::driver {
 
+constexpr const char* kSkipHelp = "`on_error = skip(limit = 100)` in the dataset leaves up to 100 such rows out, and says so";
+
 class DataStore {
  public:
   DataStore(const Options& options, data::Decoding decoding);
@@ -95,7 +97,8 @@ class DataStore {
   void note(const sema::SourceSpec& spec);
   /// The key of the first `count` stages; with `contents`, it changes with the files.
   std::string key_of(const sema::SourceSpec& spec, size_t count, bool contents) const;
-  void report(source::Sink& into, source::Range range, const Fault& fault);
+  /// Nothing where it was told already.
+  std::optional<source::Reported> report(source::Sink& into, source::Range range, const Fault& fault);
   /// A file of a source that is not there.
   struct Missing {
     source::Range range;

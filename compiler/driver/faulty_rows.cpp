@@ -105,7 +105,8 @@ bool DataStore::check_ranges(const sema::SourceSpec& spec, const std::vector<std
     left_out_[key] = faulty.rows;
     return true;
   } catch (const Fault& fault) {
-    report(into, stage.range, fault);
+    auto reported = report(into, stage.range, fault);
+    if (reported && fault.code() == diag::index_out_of_data.code) reported->help(kSkipHelp);
     return false;
   }
 }

@@ -192,25 +192,21 @@ std::optional<std::string> DataStore::near_file(const std::string& file) const {
   return std::nullopt;
 }
 
-void DataStore::report(source::Sink& into, source::Range range, const Fault& fault) {
+std::optional<source::Reported> DataStore::report(source::Sink& into, source::Range range, const Fault& fault) {
   // Splits of one file have its faults in common.
   const std::string message = fault_message(fault);
-  if (!told_.insert(message).second) return;
-  for (const source::CatalogueRow& row : source::catalogue()) {
-    if (row.code != fault.code()) continue;
-    source::Diagnostic diagnostic{row.code, row.symbol, row.severity, range, message, {}, {}};
-    source::Reported reported = into.add(std::move(diagnostic));
-    if (fault.code() == diag::no_data_file.code) {
-      const auto near = near_file(fault.arguments()[0]);
-      reported.help(near ? fmt::format("did you mean `{}`?", *near) : "name the folder of the data with --data or DTL_DATA");
-    }
-    if (fault.code() == diag::no_data_file.code && described_)
-      reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
-    if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code || fault.code() == diag::index_out_of_data.code)
-      reported.help("`on_error = skip(limit = 100)` in the dataset leaves up to 100 such rows out, and says so");
-    return;
+  if (!told_.insert(message).second) return std::nullopt;
+  const std::vector<source::CatalogueRow>& rows = source::catalogue();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const source::CatalogueRow& r) { return r.code == fault.code(); });
+  DTL_CHECK(row != rows.end(), "fault {} has no row in the catalogue", fault.code());
+  source::Reported reported = into.add({row->code, row->symbol, row->severity, range, message, {}, {}});
+  if (fault.code() == diag::no_data_file.code) {
+    const auto near = near_file(fault.arguments()[0]);
+    reported.help(near ? fmt::format("did you mean `{}`?", *near) : "name the folder of the data with --data or DTL_DATA");
+    if (described_) reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
   }
-  DTL_CHECK(false, "fault {} has no row in the catalogue", fault.code());
+  if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code) reported.help(kSkipHelp);
+  return reported;
 }
 
 namespace {
