@@ -66,7 +66,7 @@ TEST_CASE("on_error: a label out of range is a faulty row") {
 
   const Ran few = run_with(job, "skip(limit = 1)", false);
   CHECK(few.status == 2);
-  CHECK(few.err.find("error[DTL5017]: `rows.csv` has more than 1 faulty rows; the first is `rows.csv`, row 2: `label` is 3") !=
+  CHECK(few.err.find("error[DTL5017]: `rows.csv`: more than 1 of its rows are faulty; the first is `rows.csv`, row 2: `label` is 3") !=
         std::string::npos);
 
   const Ran good = run_with(job, "skip(limit = 2)", false);
@@ -89,7 +89,7 @@ TEST_CASE("on_error: a label out of range is a faulty row") {
 
 TEST_CASE("on_error: faulty rows of a file count together with those that cannot be read") {
   const Job job;
-  CHECK(run_with(job, "skip(limit = 2)", true).err.find("error[DTL5017]: `rows.csv` has more than 2 faulty rows") != std::string::npos);
+  CHECK(run_with(job, "skip(limit = 2)", true).err.find("error[DTL5017]: `rows.csv`: more than 2 of its rows are faulty") != std::string::npos);
   const Ran good = run_with(job, "skip(limit = 3)", true);
   INFO(good.err);
   REQUIRE(good.status == 0);
@@ -149,7 +149,7 @@ TEST_CASE("predict: rows without a prediction are told by their numbers") {
   CHECK(many.status == 2);
   CHECK(many.out.empty());
   CHECK(many.err.find("error[DTL5017]: `" + job.path("new.csv") +
-                      "` has more than 2 faulty rows; the first is `new.csv`, row 2: `kind` is -1") != std::string::npos);
+                      "`: more than 2 of its rows are faulty; the first is `new.csv`, row 2: `kind` is -1") != std::string::npos);
   const Ran stopped = predict("0,1,2\n9,1,1\n", {"--set", "Rows.on_error=stop"});
   CHECK(stopped.status != 0);
 }
