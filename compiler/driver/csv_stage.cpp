@@ -24,6 +24,9 @@ data::CsvOptions csv_options(const sema::SourceStage& stage) {
   if (const auto header = stage.integers.find("header"); header != stage.integers.end()) options.header = header->second != 0;
   if (const auto missing = stage.lists.find("missing"); missing != stage.lists.end()) options.missing = missing->second;
   if (const auto fill = stage.numbers.find("fill"); fill != stage.numbers.end()) options.fill = fill->second;
+  for (const auto& [key, value] : stage.numbers) {
+    if (key.starts_with("fill.")) options.fill_of[key.substr(5)] = value;
+  }
   if (const auto finite = stage.integers.find("finite"); finite != stage.integers.end()) options.finite = finite->second != 0;
   options.skip_limit = stage.integers.at("skip_limit");
   if (stage.columns) {

@@ -49,7 +49,10 @@ class DataStore {
   /// Whether all numbers of fields that are used as indices are some, after rows where they are not were left out, which are told.
   /// False after a report: there are more such rows, with the faulty ones of its file, than the dataset allows.
   bool check_ranges(const sema::SourceSpec& spec, const std::vector<std::string>& names, const sema::Dataset& dataset, source::Sink& into);
-  /// Whether the last call left rows of this source out.
+  /// Warns of texts that `example` compares with and that no row of the training data is. After it was read without a fault.
+  void warn_of_absent(const sema::DataSplit& split, const std::vector<std::string>& names, const sema::Dataset& dataset,
+                      source::Sink& into);
+  /// Whether the last call of `check_ranges` left rows of this source out.
   bool leaves_out(const sema::SourceSpec& spec) const;
   /// Waits until all that was opened is read; false after reports.
   bool finish(source::Sink& into);

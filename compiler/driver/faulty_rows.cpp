@@ -8,6 +8,7 @@
 #include "compiler/driver/fault_text.h"
 #include "compiler/source/check.h"
 #include "runtime/data/as_fields.h"
+#include "runtime/data/bytes.h"
 #include "runtime/data/combine.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/stack.h"
@@ -19,15 +20,23 @@ using Shared = std::shared_ptr<const data::Source>;
 DataStore::Faulty DataStore::find_faulty(const data::Source& source, const std::vector<std::string>& names,
                                          const std::vector<sema::IndexCheck>& checks, int64_t allowed, int64_t limit,
                                          const std::string& file) {
+  const auto index_of = [&](const std::string& name) {
+    size_t i = 0;
+    const std::vector<data::Field>& fields = source.fields();
+    while (i < fields.size() && (fields[i].name.empty() && i < names.size() ? names[i] : fields[i].name) != name) ++i;
+    DTL_CHECK(i < fields.size(), "a check of the field `{}`, which there is not", name);
+    return i;
+  };
   std::set<int64_t> rows;
   std::optional<std::pair<int64_t, std::string>> first;
   for (const sema::IndexCheck& check : checks) {
-    size_t i = 0;
-    const std::vector<data::Field>& fields = source.fields();
-    while (i < fields.size() && (fields[i].name.empty() && i < names.size() ? names[i] : fields[i].name) != check.field) ++i;
-    DTL_CHECK(i < fields.size(), "a check of the field `{}`, which there is not", check.field);
-    for (const data::OutOfRange& found : data::out_of_range(source, i, check.size, std::max<int64_t>(allowed, 0) + 1)) {
-      const Fault fault = data::out_of_range_fault(source, found, check.field, check.size);
+    for (const data::OutOfRange& found : data::out_of_range(source, index_of(check.field), check.size, std::max<int64_t>(allowed, 0) + 1)) {
+      Fault fault = data::out_of_range_fault(source, found, check.field, check.share ? "a share" : "an index", check.size);
+      if (!check.text.empty() && found.value == "-1") {
+        const std::string_view text = source.text(index_of(check.text), found.row);
+        fault = Fault(5026, {source.place(found.row), check.text, text.empty() ? "missing" : data::shown(text), std::to_string(check.size),
+                             check.categories});
+      }
       if (limit < 0) throw fault;
       rows.insert(found.row);
       if (!first || found.row < first->first) first.emplace(found.row, fault_message(fault));
@@ -107,7 +116,28 @@ bool DataStore::check_ranges(const sema::SourceSpec& spec, const std::vector<std
   } catch (const Fault& fault) {
     auto reported = report(into, stage.range, fault);
     if (reported && fault.code() == diag::index_out_of_data.code) reported->help(kSkipHelp);
+    if (reported && fault.code() == diag::not_a_category.code)
+      reported->help("`unknown = true` in `categories(…)` gives all other texts the number 0").help(kSkipHelp);
     return false;
+  }
+}
+
+void DataStore::warn_of_absent(const sema::DataSplit& split, const std::vector<std::string>& names, const sema::Dataset& dataset,
+                               source::Sink& into) {
+  const bool compares = std::any_of(dataset.derived.begin(), dataset.derived.end(), [](const auto& field) { return !field.vocabulary; });
+  if (!compares) return;
+  const Shared whole = source(split.source, names, dataset.derived);
+  const std::vector<data::Field>& fields = whole->fields();
+  for (const sema::DerivedField& field : dataset.derived) {
+    if (field.vocabulary) continue;
+    const auto at = std::find_if(fields.begin(), fields.end(), [&](const data::Field& f) { return f.name == field.field.name; });
+    bool found = false;
+    std::byte hit{0};
+    for (int64_t row = 0; row < whole->examples() && !found; ++row) {
+      whole->gather(static_cast<size_t>(at - fields.begin()), std::span(&row, 1), &hit);
+      found = hit != std::byte{0};
+    }
+    if (!found) into.report(field.range, diag::text_never_occurs, field.of, split.name, data::shown(field.equals));
   }
 }
 

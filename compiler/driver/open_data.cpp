@@ -152,8 +152,9 @@ std::string DataStore::key_of(const sema::SourceSpec& spec, size_t count, bool c
     }
     if (stage.predicate) key += " " + row(row, *stage.predicate);
     if (stage.vocabulary) {
-      key += fmt::format(" {}({:?} {:?} {})", stage.vocabulary->unit, stage.vocabulary->file, stage.vocabulary->column.value_or(""),
-                         stage.vocabulary->keep);
+      const sema::VocabularySpec& from = *stage.vocabulary;
+      key += fmt::format(" {}({:?} {:?} {} {:?} {} {:?})", from.unit, from.file, from.column.value_or(""), from.keep, from.delimiter,
+                         from.header, fmt::join(from.missing, ","));
       if (contents) {
         const std::string text = vocabularies_.at(stage.vocabulary->name)->to_text();
         key += fmt::format(" {:016x}", data::hash_of(text.data(), static_cast<int64_t>(text.size())));
@@ -341,6 +342,7 @@ std::optional<sema::SplitInfo> DataStore::look_at(const sema::SourceSpec& spec, 
   const auto* table = dynamic_cast<const data::Table*>(open_stages(spec, 1, into).get());
   if (!table || table->fields().size() != info.fields.size()) return info;
   info.unread = table->notes().unread;
+  info.headings = table->notes().headings;
   for (size_t i = 0; i < info.fields.size() && i < table->notes().why.size(); ++i) info.fields[i].why = table->notes().why[i];
   return info;
 }
@@ -351,7 +353,13 @@ std::shared_ptr<const data::Vocabulary> DataStore::find_vocabulary(const sema::V
   if (const auto saved = saved_.find(spec.name); saved != saved_.end()) return known = saved->second;
   data::CsvOptions options;
   options.skip_limit = spec.skip_limit;
-  const auto unit = spec.unit == "words" ? data::TextUnit::words : data::TextUnit::characters;
+  options.delimiter = spec.delimiter;
+  options.header = spec.header;
+  options.missing = spec.missing;
+  const auto unit = spec.unit == "words"             ? data::TextUnit::words
+                    : spec.unit == "categories"      ? data::TextUnit::categories
+                    : spec.unit == "open_categories" ? data::TextUnit::open_categories
+                                                     : data::TextUnit::characters;
   auto counted = data::count_vocabulary(path_of(spec.file), spec.column, options, unit, spec.keep, cache_);
   return known = std::move(counted);
 }
@@ -392,7 +400,7 @@ Shared DataStore::derive(Shared source, const std::vector<std::string>& names, c
     made.equals = field.equals;
     if (field.vocabulary) {
       made.vocabulary = find_vocabulary(*field.vocabulary);
-      made.length = field.field.shape[0];
+      made.length = field.field.shape.empty() ? 1 : field.field.shape[0];
     }
     fields.push_back(std::move(made));
   }

@@ -241,6 +241,12 @@ bool Compilation::finish_data(bool contents) {
   const bool read = !contents || data.finish(sink);
   bool good = read;
   for (const sema::DataSplit& split : program->data.splits) good &= check_split(split, contents && read);
+  if (!contents || !good) return good;
+  std::vector<std::string> names;
+  for (const sema::FieldInfo& field : program->fields) names.push_back(field.name);
+  for (const sema::DataSplit& split : program->data.splits) {
+    if (split.name == "train") data.warn_of_absent(split, names, program->data, sink);
+  }
   return good;
 }
 

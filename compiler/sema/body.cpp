@@ -73,8 +73,7 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
     case ItemKind::require:
       return require(item, scope) ? Value::unit_value() : Value();
     case ItemKind::assign:
-      reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " = …`", "in this body")
-          .help(loops_ > 0 ? std::string(kLoopHelp) : "write `let " + item.names[0].text + " = …`");
+      report_assignment(item, scope);
       return {};
     case ItemKind::block:
       reporter_.report(item.range, diag::misplaced, "`" + item.names[0].text + " (…) { … }`", "in this body");
@@ -83,6 +82,17 @@ Value Evaluator::run_item(const Item& item, Scope* scope) {
       return evaluate(*item.value, scope);
   }
   return {};
+}
+
+void Evaluator::report_assignment(const Item& item, Scope* scope) {
+  const std::string& name = item.names[0].text;
+  const Binding* binding = scope->find(name);
+  // What changes is written with an arrow, and forgotten where it is only named anew.
+  const bool changes = binding && (binding->kind == Binding::Kind::state || (optimizer_ && binding == optimizer_->weight));
+  reporter_.report(item.range, diag::misplaced, "`" + name + " = …`", "in this body")
+      .help(changes      ? fmt::format("write `{} <- …`", name)
+            : loops_ > 0 ? std::string(kLoopHelp)
+                         : fmt::format("write `let {} = …`", name));
 }
 
 bool Evaluator::require(const Item& item, Scope* scope) {

@@ -67,6 +67,8 @@ Value encode(BuiltinCall& call);
 Value checked_index(BuiltinCall& call);
 /// The same of a tensor that may be used here.
 Tensor checked_index(BuiltinCall& call, Tensor index, const types::Dim& size);
+/// `checked_share(target)`: `target`; where it is a field of the data as it is, all its numbers are from 0 to 1 or a fault.
+Value checked_share(BuiltinCall& call);
 /// For the library's advice to its users (advice.cpp): `x` as it is; `x`, with a warning where it was made by `as_probabilities`; a
 /// warning.
 Value as_probabilities(BuiltinCall& call);

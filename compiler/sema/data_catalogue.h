@@ -25,13 +25,19 @@ struct RowExpr {
 /// `words(of = "messages.csv", column = "text", keep = 20_000)`.
 struct VocabularySpec {
   std::string name;  ///< `Messages.vocabulary`
-  std::string unit;  ///< `characters`, `words`
+  std::string unit;  ///< `characters`, `words`, `categories`, `open_categories`
   std::string file;
   source::Range file_range;
   std::optional<std::string> column;
   int64_t keep = 0;         ///< 0: all
   int64_t skip_limit = -1;  ///< faulty rows that are left out
+  char delimiter = ',';
+  bool header = true;
+  std::vector<std::string> missing;
   source::Range range;
+
+  /// Whole texts, each of one number.
+  bool of_categories() const { return unit == "categories" || unit == "open_categories"; }
 };
 
 /// A column that a program reads, and as what: an element type, `text`, or empty where the whole file decides.
@@ -87,7 +93,8 @@ struct FieldInfo {
 struct SplitInfo {
   int64_t examples = 0;
   std::vector<FieldInfo> fields;
-  std::vector<std::string> unread = {};  ///< further fields of the file, which nobody asked for
+  std::vector<std::string> unread = {};    ///< further fields of the file, which nobody asked for
+  std::vector<std::string> headings = {};  ///< of the first columns of a table, as they stand in the file
 };
 
 /// What the data's side makes of a field of texts for `example`: numbers of words, or whether it is a certain text.
@@ -96,13 +103,16 @@ struct DerivedField {
   std::string of;
   std::optional<VocabularySpec> vocabulary;
   std::string equals;
+  source::Range range = {};
 };
 
-/// All numbers of a field are used, as they are, as indices of something of `size`.
+/// All numbers of a field are used, as they are, as indices of something of `size`, or as shares, from 0 to 1.
 struct IndexCheck {
   std::string field;
   int64_t size = 0;
   source::Range range;
+  bool share = false;
+  std::string text, categories;  ///< it is made of this field of texts by these categories: −1 stands for a text that is none of them
 };
 
 /// Opens data on behalf of sema. Each reports 5xxx diagnostics itself (at the stage's range) and returns nothing on failure.

@@ -108,7 +108,7 @@ int64_t skip_limit(Evaluator& evaluator, const Decl& decl, Scope* scope) {
   return -1;
 }
 
-/// What columns of these names tell of how a table was read; empty: nothing.
+/// What these headings tell of how a table was read; empty: nothing.
 std::string misread_table(const std::vector<std::string>& columns) {
   if (columns.size() == 1) {
     for (const auto& [delimiter, shown] : {std::pair(';', ";"), std::pair('\t', "\\t"), std::pair('|', "|")}) {
@@ -166,7 +166,7 @@ bool bind_fields(Evaluator& evaluator, const Decl& decl, const Item* example, co
     if (at == names.end()) {
       auto reported = reporter.report(parameter.name.range, diag::no_such_field, parameter.name.text);
       reported.note(source, "the data has the fields " + enumerate(all));
-      if (const std::string misread = misread_table(all); !misread.empty()) {
+      if (const std::string misread = misread_table(info.headings); !misread.empty()) {
         reported.help(misread);
       } else if (auto near = nearest(parameter.name.text, all)) {
         reported.help("did you mean `" + *near + "`?");

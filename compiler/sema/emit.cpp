@@ -404,6 +404,7 @@ std::optional<std::vector<Tensor>> Emitter::together(std::span<const Operand> wr
       }
       return std::nullopt;
     }
+    if (widest) warn_of_pairs(shown, this->type(widest->value.tensor), type, *joined, range);
     if (!widest || type.dims.size() >= this->type(widest->value.tensor).dims.size()) widest = &operand;
     dims = *joined;
   }
@@ -425,6 +426,25 @@ std::optional<std::vector<Tensor>> Emitter::together(std::span<const Operand> wr
     result.push_back(x);
   }
   return result;
+}
+
+void Emitter::warn_of_pairs(std::string_view shown, const TensorType& a, const TensorType& b, const Dims& joined, Range range) {
+  // Who wants all pairs writes the 1 on both sides.
+  if (a.dims.size() == b.dims.size()) return;
+  for (const types::Dim& dim : joined) {
+    const auto times = [&dim](const Dims& dims) { return std::count(dims.begin(), dims.end(), dim); };
+    if (dim.is_constant() || times(joined) <= std::max(times(a.dims), times(b.dims))) continue;
+    const Range place = reporter_->place(range);
+    if (!reporter_->first(diag::dimension_repeats, place)) return;
+    const std::string callee = reporter_->callee(range);
+    const TensorType& small = a.dims.size() < b.dims.size() ? a : b;
+    reporter_
+        ->report(place, diag::dimension_repeats, callee.empty() ? std::string(shown) : callee, a.str(), b.str(),
+                 TensorType{a.dtype, joined}.str())
+        .help(fmt::format("`expand(…, axis = -1)` of `{}` pairs row with row; where all pairs are meant, `expand(…, axis = 0)` says so",
+                          small.str()));
+    return;
+  }
 }
 
 Tensor Emitter::with_lead(Tensor x, Range range) {

@@ -113,6 +113,9 @@ class Emitter {
               std::string_view user = {});
   std::vector<types::Dim> physical(const std::vector<types::Dim>& dims, bool lead) const;
   Tensor with_lead(Tensor x, source::Range range);
+  /// Warns where shapes of different ranks, aligned from the right, make pairs of the parts of one dimension: `[batch, 1] - [batch]`.
+  void warn_of_pairs(std::string_view shown, const types::TensorType& a, const types::TensorType& b, const types::Dims& joined,
+                     source::Range range);
   std::optional<DType> common(std::string_view op, std::span<const Operand> operands, source::Range range, bool divides);
   /// Numbers and tensors to equal shape and dtype.
   std::optional<std::vector<Tensor>> together(std::span<const Operand> operands, DType dtype, source::Range range, std::string_view shown);

@@ -87,6 +87,7 @@ Tensor Emitter::select(const Operand& condition, const Operand& a, const Operand
       reporter_->report(range, diag::shapes_differ, "select", TensorType{*dtype, dims}.str(), type(o.value.tensor).str());
       return {};
     }
+    if (dims.size() * type(o.value.tensor).dims.size() > 0) warn_of_pairs("select", {*dtype, dims}, type(o.value.tensor), *joined, range);
     dims = *joined;
     lead |= o.value.tensor.lead;
   }

@@ -121,6 +121,7 @@ class Evaluator {
   Value run_item(const syntax::Item& item, Scope* scope);
   /// Whether it is met, or cannot be told; reports one that is not.
   bool require(const syntax::Item& item, Scope* scope);
+  void report_assignment(const syntax::Item& item, Scope* scope);
   /// An initial value of a weight or state: a number, an initialiser, a tensor.
   Tensor initial_value(const Value& value, const types::TensorType& type, source::Range range);
   void instantiate_optimizer(const Value& optimizer, int32_t weight, MinimizeSite& site, source::Range range);

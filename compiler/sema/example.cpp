@@ -48,6 +48,7 @@ Tensor text_equals(Evaluator& evaluator, const std::string& field, const std::st
   derived.field = {fmt::format("{} == {:?}", field, text), DType::boolean, {}};
   derived.of = field;
   derived.equals = text;
+  derived.range = evaluator.reporter().place(range);
   return derived_input(evaluator, std::move(derived), range);
 }
 
@@ -65,6 +66,23 @@ Value encode(BuiltinCall& call) {
                     call.evaluator.shown(text.value));
     return {};
   }
+  DerivedField derived;
+  derived.of = text.value.text;
+  derived.vocabulary = *vocabulary.value.vocabulary;
+  if (derived.vocabulary->of_categories()) {
+    if (call.arguments[2]) {
+      reporter.report(call.arguments[2]->range, diag::misplaced, "`length`", "given with categories: a text is one number")
+          .help("leave it out");
+      return {};
+    }
+    derived.field = {fmt::format("encode({}, {})", derived.of, vocabulary.value.text), DType::i32, {}};
+    const std::string name = derived.field.name;
+    // What has no number is told before the first step, as a label that is none.
+    std::vector<IndexCheck>& checks = call.evaluator.program().data.checks;
+    const bool known = std::any_of(checks.begin(), checks.end(), [&](const IndexCheck& check) { return check.field == name; });
+    if (!known) checks.push_back({name, vocabulary.value.integer, call.range, false, derived.of, vocabulary.value.text});
+    return Value::of_tensor(derived_input(call.evaluator, std::move(derived), call.range));
+  }
   if (!call.arguments[2]) {
     reporter.report(call.range, diag::missing_argument, "encode", "length")
         .help("how many numbers an example has, shorter texts padded with 0: `length = 64`");
@@ -76,10 +94,7 @@ Value encode(BuiltinCall& call) {
     reporter.report(call.arguments[2]->range, diag::too_small, "`length` of `encode`", 1, *length);
     return {};
   }
-  DerivedField derived;
   derived.field = {fmt::format("encode({}, {}, length = {})", text.value.text, vocabulary.value.text, *length), DType::i32, {*length}};
-  derived.of = text.value.text;
-  derived.vocabulary = *vocabulary.value.vocabulary;
   return Value::of_tensor(derived_input(call.evaluator, std::move(derived), call.range));
 }
 

@@ -47,13 +47,22 @@ void Evaluator::instantiate_optimizer(const Value& optimizer, int32_t weight_ind
     frame.weight = &scope->bind(decl.parameters[0].name.text, Value::of_tensor(w), decl.parameters[0].name.range);
     scope->bind(decl.parameters[1].name.text, Value::of_tensor(g), decl.parameters[1].name.range);
     scope->bind("updates", Value::of_tensor(updates), decl.name.range);
+    const int errors = reporter_.errors();
     const Value ran = run_items(*decl.body, scope, false);
     if (!frame.updated && ran.ok()) {
       reporter_.report(decl.name.range, diag::optimizer_without_update, decl.name.text, decl.parameters[0].name.text)
           .help(fmt::format("write `{} <- …`", decl.parameters[0].name.text));
     }
     update.new_w = frame.weight->value.ok() ? frame.weight->value.tensor.id : -1;
-    for (Binding* state : frame.states) update.new_states.push_back(state->value.ok() ? state->value.tensor.id : -1);
+    for (Binding* state : frame.states) {
+      const size_t place = update.new_states.size();
+      update.new_states.push_back(state->value.ok() ? state->value.tensor.id : -1);
+      const bool same = reporter_.errors() == errors && update.new_states[place] == update.state_values[place];
+      if (same && reporter_.first(diag::state_without_update, state->range)) {
+        reporter_.report(state->range, diag::state_without_update, state->name, decl.name.text)
+            .help(fmt::format("write `{} <- …`: `let` only names a value until the end of the rule", state->name));
+      }
+    }
   } else {
     reporter_.report(decl.name.range, diag::optimizer_parameters, decl.name.text).help("`optimizer name (hyperparameters) (w, g) { … }`");
   }

@@ -209,9 +209,9 @@ class SourceReader {
       stage.integers["skip_limit"] = context_.skip_limit;
       bool good = values_.text(*slots[0], "file", stage);
       if (slots[1]) good &= values_.boolean(*slots[1], "header", stage);
-      if (slots[2]) good &= values_.text(*slots[2], "delimiter", stage) && one_byte(*slots[2], stage);
+      if (slots[2]) good &= values_.delimiter(*slots[2], stage);
       if (slots[3]) good &= values_.texts(*slots[3], "missing", stage);
-      if (slots[4]) good &= values_.number(*slots[4], "fill", stage);
+      if (slots[4]) good &= values_.fill(*slots[4], stage);
       if (slots[5]) good &= values_.boolean(*slots[5], "finite", stage);
       return good;
     }
@@ -227,6 +227,11 @@ class SourceReader {
     }
     if (name == "encode") {
       const Value vocabulary = evaluator_.evaluate(*slots[0]);
+      if (vocabulary.is(ValueKind::vocabulary) && vocabulary.vocabulary->of_categories()) {
+        reporter_.report(slots[0]->range, diag::setting_type, "`vocabulary` of `encode`", "one of `words` or `characters`", "of categories")
+            .help("a column of categories is encoded in `example`: `kind = encode(kind, kinds)`");
+        return false;
+      }
       if (vocabulary.is(ValueKind::vocabulary)) {
         stage.vocabulary = *vocabulary.vocabulary;
         return true;
@@ -251,14 +256,6 @@ class SourceReader {
     return true;
   }
 
-  bool one_byte(const Arg& arg, const SourceStage& stage) {
-    const std::string& delimiter = stage.strings.at("delimiter");
-    if (delimiter.size() == 1 && delimiter != "\"" && delimiter != "\n" && delimiter != "\r" && delimiter[0] != '\0') return true;
-    reporter_.report(arg.range, diag::setting_type, "`delimiter` of `csv`", "one ASCII character, such as \";\" or \"\\t\"",
-                     fmt::format("\"{}\"", delimiter));
-    return false;
-  }
-
   Evaluator& evaluator_;
   Reporter& reporter_;
   Scope* scope_;
@@ -279,7 +276,9 @@ Value read_vocabulary(Evaluator& evaluator, Scope* scope, const SourceContext& c
   Args args;
   for (const syntax::Argument& argument : expr.arguments)
     args.push_back({argument.name, argument.value, std::nullopt, argument.value->range, scope});
-  const auto slots = evaluator.bind({"of", "column", "keep"}, args, unit, expr.range, {});
+  const bool categories = unit == "categories";
+  const auto slots =
+      evaluator.bind({"of", "column", categories ? "unknown" : "keep", "header", "delimiter", "missing"}, args, unit, expr.range, {});
   if (!slots) return {};
   if (!(*slots)[0]) {
     reporter.report(expr.range, diag::missing_argument, unit, "of").help("the file of the texts: `" + unit + "(of = \"corpus.txt\")`");
@@ -290,15 +289,26 @@ Value read_vocabulary(Evaluator& evaluator, Scope* scope, const SourceContext& c
   SourceValues values(evaluator, scope);
   bool good = values.text(*(*slots)[0], "of", stage);
   if ((*slots)[1]) good &= values.text(*(*slots)[1], "column", stage);
-  if ((*slots)[2]) good &= values.integer(*(*slots)[2], "keep", 3, stage);
+  if ((*slots)[2]) good &= categories ? values.boolean(*(*slots)[2], "unknown", stage) : values.integer(*(*slots)[2], "keep", 3, stage);
+  if ((*slots)[3]) good &= values.boolean(*(*slots)[3], "header", stage);
+  if ((*slots)[4]) good &= values.delimiter(*(*slots)[4], stage);
+  if ((*slots)[5]) good &= values.texts(*(*slots)[5], "missing", stage);
+  if (categories && !(*slots)[1]) {
+    reporter.report(expr.range, diag::missing_argument, unit, "column")
+        .help("the column of a table whose texts they are: `categories(of = \"people.csv\", column = \"city\")`");
+    return {};
+  }
   if (!good) return {};
   auto spec = std::make_shared<VocabularySpec>();
   spec->name = name;
-  spec->unit = unit;
+  spec->unit = categories && (*slots)[2] && stage.integers.at("unknown") != 0 ? "open_categories" : unit;
   spec->file = stage.strings.at("of");
   spec->file_range = stage.written.at("of");
   if ((*slots)[1]) spec->column = stage.strings.at("column");
-  if ((*slots)[2]) spec->keep = stage.integers.at("keep");
+  if ((*slots)[2] && !categories) spec->keep = stage.integers.at("keep");
+  if ((*slots)[3]) spec->header = stage.integers.at("header") != 0;
+  if ((*slots)[4]) spec->delimiter = stage.strings.at("delimiter")[0];
+  if ((*slots)[5]) spec->missing = stage.lists.at("missing");
   spec->skip_limit = context.skip_limit;
   spec->range = expr.range;
   const auto size = context.catalogue->vocabulary(*spec, reporter.sink());
@@ -310,6 +320,6 @@ Value read_vocabulary(Evaluator& evaluator, Scope* scope, const SourceContext& c
 }
 
 bool is_source_name(std::string_view name) { return is_later(name) || find_function(name); }
-bool is_vocabulary_name(std::string_view name) { return name == "characters" || name == "words"; }
+bool is_vocabulary_name(std::string_view name) { return name == "characters" || name == "words" || name == "categories"; }
 
 }  // namespace dtl::sema

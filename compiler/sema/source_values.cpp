@@ -45,12 +45,48 @@ bool SourceValues::number(const Arg& arg, const char* key, SourceStage& stage) {
   return true;
 }
 
+bool SourceValues::fill(const Arg& arg, SourceStage& stage) {
+  const Expr* expr = arg.expr;
+  while (expr && expr->kind == ExprKind::group) expr = expr->items[0];
+  if (!expr || expr->kind != ExprKind::record) return number(arg, "fill", stage);
+  bool good = true;
+  for (const syntax::Argument& argument : expr->arguments) {
+    if (!argument.name) {
+      reporter_.report(argument.value->range, diag::record_needs_names).help("write `column = number`");
+      good = false;
+      continue;
+    }
+    const std::string key = "fill." + argument.name->text;
+    if (stage.numbers.contains(key)) {
+      reporter_.report(argument.name->range, diag::set_twice, argument.name->text);
+      good = false;
+      continue;
+    }
+    Arg one = arg;
+    one.expr = argument.value;
+    one.range = argument.value->range;
+    good &= number(one, key.c_str(), stage);
+  }
+  return good;
+}
+
 bool SourceValues::text(const Arg& arg, const char* key, SourceStage& stage) {
   const Value value = evaluator_.evaluate(arg);
   if (!value.is(ValueKind::text)) return wrong(arg, fmt::format("`{}` of `{}`", key, stage.function), "a string", value);
   stage.strings[key] = value.text;
   stage.written[key] = value.origin;
   return true;
+}
+
+bool SourceValues::delimiter(const Arg& arg, SourceStage& stage) {
+  if (!text(arg, "delimiter", stage)) return false;
+  const std::string& delimiter = stage.strings.at("delimiter");
+  if (delimiter.size() == 1 && delimiter != "\"" && delimiter != "\n" && delimiter != "\r" && delimiter[0] != '\0' &&
+      static_cast<unsigned char>(delimiter[0]) < 0x80)
+    return true;
+  reporter_.report(arg.range, diag::setting_type, "`delimiter` of `" + stage.function + "`",
+                   "one ASCII character, such as \";\" or \"\\t\"", fmt::format("\"{}\"", delimiter));
+  return false;
 }
 
 bool SourceValues::texts(const Arg& arg, const char* key, SourceStage& stage) {

@@ -13,6 +13,10 @@ class SourceValues {
   bool boolean(const Arg& arg, const char* key, SourceStage& stage);
   bool number(const Arg& arg, const char* key, SourceStage& stage);
   bool text(const Arg& arg, const char* key, SourceStage& stage);
+  /// One ASCII character between the cells of a table.
+  bool delimiter(const Arg& arg, SourceStage& stage);
+  /// `fill = 0`, and by column `fill = { age = 40 }`: the numbers `fill.age`.
+  bool fill(const Arg& arg, SourceStage& stage);
   bool texts(const Arg& arg, const char* key, SourceStage& stage);
   /// `take(1000)`, `take(90%)`.
   bool count(const Arg& arg, SourceStage& stage);

@@ -281,4 +281,20 @@ uint64_t hash_of(const void* data, int64_t bytes, uint64_t start) {
   return hash ^ (hash >> 32);
 }
 
+std::string shown(std::string_view cell) {
+  std::string text;
+  size_t at = 0;
+  const bool good = first_not_utf8(cell) < 0;
+  while (at < cell.size() && text.size() < 40) {
+    if (!good) {
+      const char c = cell[at++];
+      text += c >= ' ' && c <= '~' ? c : '?';
+      continue;
+    }
+    const char32_t code = next_code_point(cell, at);
+    append_utf8(text, code < ' ' || code == 0x7f ? U' ' : code);
+  }
+  return "`" + text + (at < cell.size() ? "…" : "") + "`";
+}
+
 }  // namespace dtl::data

@@ -70,4 +70,7 @@ void append_utf8(std::string& text, char32_t code);
 /// FNV-1a over words of 8 bytes: finds damage, not malice.
 uint64_t hash_of(const void* data, int64_t bytes, uint64_t start = 0xcbf29ce484222325);
 
+/// A text in a message: the start of it in backticks, made fit to print.
+std::string shown(std::string_view text);
+
 }  // namespace dtl::data

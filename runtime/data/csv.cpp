@@ -53,22 +53,9 @@ bool parse_boolean(std::string_view text, bool& value) {
   return false;
 }
 
-/// A cell in a message: the start of it, made fit to print.
-std::string shown(std::string_view cell) {
-  std::string text;
-  size_t at = 0;
-  const bool good = first_not_utf8(cell) < 0;
-  while (at < cell.size() && text.size() < 40) {
-    if (!good) {
-      const char c = cell[at++];
-      text += c >= ' ' && c <= '~' ? c : '?';
-      continue;
-    }
-    const char32_t code = next_code_point(cell, at);
-    append_utf8(text, code < ' ' || code == 0x7f ? U' ' : code);
-  }
-  return "`" + text + (at < cell.size() ? "…" : "") + "`";
-}
+/// Names that cannot stand for a value; a test compares them with the lexer's.
+constexpr std::string_view kReserved[] = {"import",  "let",         "if",   "else",  "for", "in", "with",
+                                          "require", "per_replica", "true", "false", "and", "or", "not"};
 
 /// A column while it is read.
 struct Reading {
@@ -154,12 +141,22 @@ class Reader {
     if (options_.header && first_not_utf8(fmt::format("{}", fmt::join(names, ""))) >= 0)
       throw Fault(5010, {path_, "0", std::to_string(scanner.line), "the header is not UTF-8"});
     width_ = names.size();
+    const std::vector<std::string> headings = names;
+    if (options_.header) notes_.headings.assign(names.begin(), names.begin() + static_cast<int64_t>(std::min<size_t>(names.size(), 16)));
     std::map<std::string, std::vector<size_t>> places;
-    for (size_t i = 0; i < names.size(); ++i) places[names[i]].push_back(i);
+    for (size_t i = 0; i < names.size(); ++i) {
+      names[i] = field_name(headings[i]);
+      if (names[i].empty() && !headings[i].empty()) names[i] = fmt::format("column_{}", i + 1);
+      places[names[i]].push_back(i);
+    }
     const auto take = [&](const std::string& name, CsvType type) {
       const auto place = places.find(name);
       if (place == places.end()) return;
-      if (place->second.size() > 1) throw Fault(5024, {path_, name});
+      for (const size_t other : place->second) {
+        const std::string& first = headings[place->second[0]];
+        if (other == place->second[0]) continue;
+        throw headings[other] == first ? Fault(5024, {path_, first}) : Fault(5025, {path_, first, headings[other], name});
+      }
       Reading reading;
       reading.name = name;
       reading.at = place->second[0];
@@ -172,6 +169,9 @@ class Reader {
       for (const std::string& name : names) {
         if (!name.empty()) take(name, CsvType::inferred);
       }
+    }
+    for (const auto& [column, value] : options_.fill_of) {
+      if (!places.contains(column)) throw Fault(5012, {path_, column});
     }
     std::sort(columns_.begin(), columns_.end(), [](const Reading& a, const Reading& b) { return a.at < b.at; });
     size_t next = 0;
@@ -274,6 +274,11 @@ class Reader {
     return writer.finish(rows, std::move(notes_), keep_as, key);
   }
 
+  std::optional<double> fill_of(const Reading& column) const {
+    const auto own = options_.fill_of.find(column.name);
+    return own == options_.fill_of.end() ? options_.fill : own->second;
+  }
+
   /// Writes a number; what is wrong with the cell, or nothing.
   std::string check(const Reading& column, std::string_view cell, std::byte* to) const {
     switch (column.type) {
@@ -287,8 +292,8 @@ class Reader {
       case CsvType::boolean: {
         bool value = false;
         const std::string_view bare = trimmed(cell);
-        if (is_missing(cell) && options_.fill) {
-          value = *options_.fill != 0;
+        if (const auto fill = fill_of(column); fill && is_missing(cell)) {
+          value = *fill != 0;
         } else if (is_missing(cell)) {
           return "the value is missing";
         } else if (bare == "0" || bare == "1") {
@@ -303,8 +308,9 @@ class Reader {
       case CsvType::f32: {
         double value = 0;
         if (is_missing(cell)) {
-          if (!options_.fill) return "the number is missing";
-          return put_number(*options_.fill, column.type, false, "", to);
+          const auto fill = fill_of(column);
+          if (!fill) return "the number is missing";
+          return put_number(*fill, column.type, false, "", to);
         }
         if (!parse_number(cell, value)) return fmt::format("{} is no number", shown(cell));
         return put_number(value, column.type, options_.finite, cell, to);
@@ -315,9 +321,10 @@ class Reader {
       case CsvType::u8: {
         int64_t value = 0;
         if (is_missing(cell)) {
-          if (!options_.fill) return "the number is missing";
-          if (std::abs(*options_.fill) > 0x1p62 || std::trunc(*options_.fill) != *options_.fill) return "`fill` is no whole number";
-          value = static_cast<int64_t>(*options_.fill);
+          const auto fill = fill_of(column);
+          if (!fill) return "the number is missing";
+          if (std::abs(*fill) > 0x1p62 || std::trunc(*fill) != *fill) return "`fill` is no whole number";
+          value = static_cast<int64_t>(*fill);
         } else if (!parse_whole(cell, value)) {
           return fmt::format("{} is no whole number{}", shown(cell), column.type == CsvType::i64 ? " of 64 bits" : "");
         }
@@ -342,9 +349,10 @@ class Reader {
 };
 
 std::string key_of(const std::string& path, const CsvOptions& options) {
-  std::string key = fmt::format("csv 1 {} delimiter {} header {} fill {} finite {} skip {} missing", identity_of(path),
+  std::string key = fmt::format("csv 2 {} delimiter {} header {} fill {} finite {} skip {} missing", identity_of(path),
                                 static_cast<int>(options.delimiter), options.header,
                                 options.fill ? fmt::format("{}", *options.fill) : "none", options.finite, options.skip_limit);
+  for (const auto& [column, value] : options.fill_of) key += fmt::format(" {}:{} is {}", column.size(), column, value);
   for (const std::string& text : options.missing) key += fmt::format(" {}:{}", text.size(), text);
   key += options.columns ? " columns" : " all";
   if (options.columns) {
@@ -355,6 +363,24 @@ std::string key_of(const std::string& path, const CsvOptions& options) {
 }
 
 }  // namespace
+
+std::string field_name(std::string_view heading) {
+  std::string name;
+  bool gap = false;
+  for (const char c : heading) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!plain) {
+      gap = true;
+      continue;
+    }
+    if (name.empty() && c >= '0' && c <= '9') name += '_';
+    if (gap && !name.empty() && name.back() != '_') name += '_';
+    gap = false;
+    name += c;
+  }
+  if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved)) name += '_';
+  return name;
+}
 
 std::shared_ptr<const Table> read_csv(const std::string& path, const CsvOptions& options, const Cache& cache) {
   const std::string key = key_of(path, options);

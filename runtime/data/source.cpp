@@ -78,12 +78,11 @@ std::vector<OutOfRange> elements_out_of_range(const Source& source, size_t field
     values.resize(static_cast<size_t>(n * elements));
     source.gather(field, rows, reinterpret_cast<std::byte*>(values.data()));
     for (size_t i = 0; i < values.size(); ++i) {
-      const auto value = static_cast<int64_t>(values[i]);
-      if (value >= 0 && value < size) continue;
+      if (values[i] >= 0 && static_cast<double>(values[i]) <= static_cast<double>(size - 1)) continue;
       const int64_t row = begin + static_cast<int64_t>(i) / elements;
       if (!found.empty() && found.back().row == row) continue;
       if (static_cast<int64_t>(found.size()) == most) return found;
-      found.push_back({row, value});
+      found.push_back({row, fmt::format("{}", values[i] + T{0})});
     }
   }
   return found;
@@ -93,7 +92,7 @@ std::vector<OutOfRange> elements_out_of_range(const Source& source, size_t field
 
 std::vector<OutOfRange> out_of_range(const Source& source, size_t field, int64_t size, int64_t most) {
   const auto known = source.bounds(field);
-  if (known && known->first >= 0 && known->second < size) return {};
+  if (known && known->first >= 0 && known->second <= size - 1) return {};
   switch (source.fields()[field].dtype) {
     case DType::i64:
       return elements_out_of_range<int64_t>(source, field, size, most);
@@ -104,7 +103,9 @@ std::vector<OutOfRange> out_of_range(const Source& source, size_t field, int64_t
     case DType::u8:
       return elements_out_of_range<uint8_t>(source, field, size, most);
     case DType::f64:
+      return elements_out_of_range<double>(source, field, size, most);
     case DType::f32:
+      return elements_out_of_range<float>(source, field, size, most);
     case DType::bf16:
     case DType::f16:
     case DType::boolean:
@@ -113,13 +114,13 @@ std::vector<OutOfRange> out_of_range(const Source& source, size_t field, int64_t
   __builtin_unreachable();
 }
 
-Fault out_of_range_fault(const Source& source, const OutOfRange& found, const std::string& name, int64_t size) {
-  return {5019, {source.place(found.row), name, std::to_string(found.value), std::to_string(size - 1)}};
+Fault out_of_range_fault(const Source& source, const OutOfRange& found, const std::string& name, const std::string& use, int64_t size) {
+  return {5019, {source.place(found.row), name, found.value, fmt::format("{} from 0 to {}", use, size - 1)}};
 }
 
 void check_range(const Source& source, size_t field, const std::string& name, int64_t size) {
   const std::vector<OutOfRange> found = out_of_range(source, field, size, 1);
-  if (!found.empty()) throw out_of_range_fault(source, found[0], name, size);
+  if (!found.empty()) throw out_of_range_fault(source, found[0], name, "an index", size);
 }
 
 std::string Source::place(int64_t row) const { return fmt::format("example {}", row); }

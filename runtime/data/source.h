@@ -49,14 +49,15 @@ class Source {
   virtual std::string place(int64_t row) const;
 };
 
-/// A row in which a number of a field of integers is not in [0, size), and the first such number.
+/// A row in which a number of a field is not in [0, size), of floats not in [0, size − 1], and the first such number.
 struct OutOfRange {
-  int64_t row, value;
+  int64_t row;
+  std::string value;
 };
 /// These rows in their order, the first `most` of them.
 std::vector<OutOfRange> out_of_range(const Source& source, size_t field, int64_t size, int64_t most);
-/// What is wrong with one: fault 5019. `name` is the field's in the program.
-Fault out_of_range_fault(const Source& source, const OutOfRange& found, const std::string& name, int64_t size);
+/// What is wrong with one: fault 5019. `name` is the field's in the program, `use` what the numbers are for.
+Fault out_of_range_fault(const Source& source, const OutOfRange& found, const std::string& name, const std::string& use, int64_t size);
 /// Fault 5019 where there is such a row.
 void check_range(const Source& source, size_t field, const std::string& name, int64_t size);
 

@@ -12,7 +12,7 @@
 namespace dtl::data {
 namespace {
 
-constexpr char kMagic[9] = "dtltab02";
+constexpr char kMagic[9] = "dtltab03";
 constexpr int64_t kTrailer = 24;
 /// Above this only the description is checked when a file is opened: reading all of it would take longer than it saves.
 constexpr int64_t kChecked = int64_t{256} << 20;
@@ -125,6 +125,7 @@ std::shared_ptr<const Table> Table::open(const std::string& path, const std::str
   notes.first_skipped = in.string();
   notes.unread = in.strings();
   notes.why = in.strings();
+  notes.headings = in.strings();
   const int64_t rows = in.number();
   std::vector<Column> columns(static_cast<size_t>(in.count()));
   for (Column& column : columns) {
@@ -225,6 +226,7 @@ std::shared_ptr<const Table> TableWriter::finish(int64_t rows, TableNotes notes,
     out.string(notes.first_skipped);
     out.strings(notes.unread);
     out.strings(notes.why);
+    out.strings(notes.headings);
     out.number(rows);
     out.number(static_cast<int64_t>(columns_.size()));
     for (const Table::Column& column : columns_) {

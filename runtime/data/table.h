@@ -15,11 +15,12 @@ namespace dtl::data {
 
 /// What a reader tells of a table beside its columns.
 struct TableNotes {
-  std::string file;                 ///< the name of the file it was made from; empty where there is none
-  std::vector<int64_t> skipped;     ///< the numbers of faulty rows that were left out, from 1
-  std::string first_skipped;        ///< what was wrong with the first
-  std::vector<std::string> unread;  ///< columns of the file that nobody asked for
-  std::vector<std::string> why;     ///< for each column, why it is text though it holds numbers; empty: no doubt
+  std::string file;                   ///< the name of the file it was made from; empty where there is none
+  std::vector<int64_t> skipped;       ///< the numbers of faulty rows that were left out, from 1
+  std::string first_skipped;          ///< what was wrong with the first
+  std::vector<std::string> unread;    ///< columns of the file that nobody asked for
+  std::vector<std::string> headings;  ///< of the first columns, as they stand in the file; at most 16
+  std::vector<std::string> why;       ///< for each column, why it is text though it holds numbers; empty: no doubt
 };
 
 class Table : public Source {

@@ -109,9 +109,10 @@ std::shared_ptr<const Source> encode_all(const Source& source, const Vocabulary&
 std::shared_ptr<const Vocabulary> count_vocabulary(const std::string& path, const std::optional<std::string>& column,
                                                    const CsvOptions& options, TextUnit unit, int64_t keep, const Cache& cache) {
   // Kept as a table of one text, as all that is made of files.
-  const std::string key =
+  std::string key =
       fmt::format("vocabulary 1 {} {} column {} keep {} skip {} delimiter {} header {}", static_cast<int>(unit), identity_of(path),
                   column ? ":" + *column : "none", keep, options.skip_limit, static_cast<int>(options.delimiter), options.header);
+  for (const std::string& text : options.missing) key += fmt::format(" missing {}:{}", text.size(), text);
   const std::string kept = cache.path_of(key);
   if (!kept.empty()) {
     if (const auto table = Table::open(kept, key); table && table->examples() == 1) {
@@ -121,7 +122,8 @@ std::shared_ptr<const Vocabulary> count_vocabulary(const std::string& path, cons
   VocabularyCounter counter(unit);
   if (column) {
     CsvOptions one = options;
-    one.columns = {{*column, CsvType::text}};
+    const std::string field = field_name(*column);
+    one.columns = {{field.empty() ? *column : field, CsvType::text}};
     const auto table = read_csv(path, one, cache);
     if (table->fields().empty()) throw Fault(5012, {path, *column});
     for (int64_t row = 0; row < table->examples(); ++row) counter.add(table->text(0, row));
@@ -162,7 +164,8 @@ std::shared_ptr<const Source> with_derived(std::shared_ptr<const Source> source,
       assert(i < fields.size() && fields[i].text);
       from.push_back(i);
       if (field.vocabulary) {
-        writer.add({field.name, DType::i32, {field.length}}, rows);
+        const bool one = is_categories(field.vocabulary->unit());
+        writer.add({field.name, DType::i32, one ? std::vector<int64_t>() : std::vector<int64_t>{field.length}}, rows);
       } else {
         writer.add({field.name, DType::boolean, {}}, rows);
       }
@@ -173,7 +176,8 @@ std::shared_ptr<const Source> with_derived(std::shared_ptr<const Source> source,
         const std::string_view text = source->text(from[i], row);
         std::byte* to = writer.cell(i, row);
         if (derived[i].vocabulary) {
-          derived[i].vocabulary->encode(text, derived[i].length, reinterpret_cast<int32_t*>(to));  // the rest is 0: padding
+          const int64_t most = is_categories(derived[i].vocabulary->unit()) ? 1 : derived[i].length;
+          derived[i].vocabulary->encode(text, most, reinterpret_cast<int32_t*>(to));  // the rest is 0: padding
         } else {
           *to = static_cast<std::byte>(text == derived[i].equals);
         }

@@ -19,7 +19,7 @@ std::shared_ptr<const Source> read_text(const std::string& path, double begin, d
 std::shared_ptr<const Source> encode_all(const Source& source, const Vocabulary& vocabulary, const Cache& cache, const std::string& key);
 
 /// The vocabulary of a file, or of one column of a table.
-/// Faults: those of `read_text` and `read_csv`, 5012 no such column.
+/// `options` are those of the table. Faults: those of `read_text` and `read_csv`, 5012 no such column.
 std::shared_ptr<const Vocabulary> count_vocabulary(const std::string& path, const std::optional<std::string>& column,
                                                    const CsvOptions& options, TextUnit unit, int64_t keep, const Cache& cache);
 
@@ -27,7 +27,7 @@ std::shared_ptr<const Vocabulary> count_vocabulary(const std::string& path, cons
 struct DerivedField {
   std::string name;
   std::string of;                                ///< the field of texts
-  std::shared_ptr<const Vocabulary> vocabulary;  ///< i32[length]: numbers of the first pieces, padded with 0
+  std::shared_ptr<const Vocabulary> vocabulary;  ///< i32[length]: numbers of the first pieces, padded with 0; i32[] of categories
   int64_t length = 0;
   std::string equals;  ///< without a vocabulary: bool[], whether the text is this one
 };

@@ -9,7 +9,9 @@
 namespace dtl::data {
 namespace {
 
-constexpr std::string_view kCharacters = "dtl vocabulary 1 characters", kWords = "dtl vocabulary 1 words";
+/// The first line of a file, by unit.
+constexpr std::string_view kTitles[] = {"dtl vocabulary 1 characters", "dtl vocabulary 1 words", "dtl vocabulary 1 categories",
+                                        "dtl vocabulary 1 open categories"};
 
 struct CodeRange {
   char32_t first, last;
@@ -55,6 +57,10 @@ char32_t lower(char32_t c) {
 template <class Piece>
 void for_each_piece(TextUnit unit, std::string_view text, std::string& buffer, const Piece& piece) {
   size_t at = 0;
+  if (is_categories(unit)) {
+    if (!text.empty()) piece(text);
+    return;
+  }
   if (unit == TextUnit::characters) {
     while (at < text.size()) {
       const size_t begin = at;
@@ -87,9 +93,10 @@ void for_each_piece(TextUnit unit, std::string_view text, std::string& buffer, c
 
 }  // namespace
 
-Vocabulary::Vocabulary(TextUnit unit, std::vector<std::string> entries) : unit_(unit), entries_(std::move(entries)), ascii_(128, kUnknown) {
+Vocabulary::Vocabulary(TextUnit unit, std::vector<std::string> entries)
+    : unit_(unit), entries_(std::move(entries)), ascii_(128, unknown()) {
   for (size_t i = 0; i < entries_.size(); ++i) {
-    const auto number = static_cast<int32_t>(i) + kFirst;
+    const auto number = static_cast<int32_t>(i) + first();
     numbers_.emplace(entries_[i], number);
     if (unit_ == TextUnit::characters && entries_[i].size() == 1) ascii_[static_cast<size_t>(entries_[i][0]) & 127] = number;
   }
@@ -97,18 +104,22 @@ Vocabulary::Vocabulary(TextUnit unit, std::vector<std::string> entries) : unit_(
 
 int32_t Vocabulary::find(std::string_view entry) const {
   const auto at = numbers_.find(entry);
-  return at == numbers_.end() ? kUnknown : at->second;
+  return at == numbers_.end() ? unknown() : at->second;
 }
 
 std::string_view Vocabulary::entry(int32_t number) const {
-  if (number == kPadding) return "";
-  if (number < kFirst || number >= size()) return "\xef\xbf\xbd";
-  return entries_[static_cast<size_t>(number - kFirst)];
+  if (number == 0 && first() == 2) return "";
+  if (number < first() || number >= size()) return "\xef\xbf\xbd";
+  return entries_[static_cast<size_t>(number - first())];
 }
 
 int64_t Vocabulary::encode(std::string_view text, int64_t most, int32_t* to) const {
   int64_t count = 0;
   if (most <= 0) return 0;
+  if (is_categories(unit_)) {
+    *to = find(text);
+    return 1;
+  }
   std::string buffer;
   for_each_piece(unit_, text, buffer, [&](std::string_view piece) {
     const bool ascii = unit_ == TextUnit::characters && piece.size() == 1;
@@ -119,7 +130,7 @@ int64_t Vocabulary::encode(std::string_view text, int64_t most, int32_t* to) con
 }
 
 std::string Vocabulary::to_text() const {
-  std::string text(unit_ == TextUnit::characters ? kCharacters : kWords);
+  std::string text(kTitles[static_cast<size_t>(unit_)]);
   text += '\n';
   for (const std::string& entry : entries_) {
     for (const char c : entry) {
@@ -153,8 +164,9 @@ std::shared_ptr<const Vocabulary> Vocabulary::from_text(std::string_view text) {
     }
   }
   lines.pop_back();
-  if (lines[0] != kCharacters && lines[0] != kWords) return nullptr;
-  const TextUnit unit = lines[0] == kWords ? TextUnit::words : TextUnit::characters;
+  const auto* const title = std::find(std::begin(kTitles), std::end(kTitles), lines[0]);
+  if (title == std::end(kTitles)) return nullptr;
+  const auto unit = static_cast<TextUnit>(title - std::begin(kTitles));
   lines.erase(lines.begin());
   auto vocabulary = std::make_shared<Vocabulary>(unit, std::move(lines));
   // Each entry once, and none without text.
@@ -175,9 +187,11 @@ Vocabulary VocabularyCounter::finish(int64_t keep) const {
   std::vector<const std::pair<const std::string, int64_t>*> order;
   order.reserve(counts_.size());
   for (const auto& entry : counts_) order.push_back(&entry);
-  std::sort(order.begin(), order.end(),
-            [](const auto* a, const auto* b) { return a->second != b->second ? a->second > b->second : a->first < b->first; });
-  if (keep > 0) order.resize(std::min(order.size(), static_cast<size_t>(std::max<int64_t>(keep - Vocabulary::kFirst, 0))));
+  const bool often_first = !is_categories(unit_);
+  std::sort(order.begin(), order.end(), [often_first](const auto* a, const auto* b) {
+    return often_first && a->second != b->second ? a->second > b->second : a->first < b->first;
+  });
+  if (keep > 0 && often_first) order.resize(std::min(order.size(), static_cast<size_t>(std::max<int64_t>(keep - 2, 0))));
   std::vector<std::string> entries;
   for (const auto* entry : order) entries.push_back(entry->first);
   return Vocabulary(unit_, std::move(entries));

@@ -1,4 +1,7 @@
-// Vocabularies: which text has which number. 0 is padding, 1 stands for everything that is not in it.
+// Vocabularies: which text has which number.
+//
+// Of characters and words 0 is padding and 1 stands for everything that is not in it. Categories are whole texts, numbered from 0 in order
+// of their code points; where they are open, 0 stands for everything else, an empty text too, and the first one has the number 1.
 //
 // Characters are Unicode code points. Words are runs of letters and digits in lower case; an apostrophe between two letters
 // belongs to its word, everything else parts words. Letters are those of ASCII, and every code point from U+00C0 on that is no sign,
@@ -18,24 +21,27 @@
 
 namespace dtl::data {
 
-enum class TextUnit : uint8_t { characters, words };
+enum class TextUnit : uint8_t { characters, words, categories, open_categories };
+
+constexpr bool is_categories(TextUnit unit) { return unit == TextUnit::categories || unit == TextUnit::open_categories; }
 
 class Vocabulary {
  public:
-  static constexpr int32_t kPadding = 0, kUnknown = 1, kFirst = 2;
-
-  /// `entries` get the numbers from 2 on.
+  /// `entries` get the numbers from `first()` on.
   Vocabulary(TextUnit unit, std::vector<std::string> entries);
 
   TextUnit unit() const { return unit_; }
-  /// How many numbers there are, 0 and 1 included.
-  int64_t size() const { return kFirst + static_cast<int64_t>(entries_.size()); }
+  int32_t first() const { return unit_ == TextUnit::categories ? 0 : unit_ == TextUnit::open_categories ? 1 : 2; }
+  /// The number of a text that is not in it; −1: it has none.
+  int32_t unknown() const { return first() - 1; }
+  /// How many numbers there are, those below `first()` included.
+  int64_t size() const { return first() + static_cast<int64_t>(entries_.size()); }
   const std::vector<std::string>& entries() const { return entries_; }
   int32_t find(std::string_view entry) const;
   /// The text of a number; empty for padding, U+FFFD for the unknown.
   std::string_view entry(int32_t number) const;
 
-  /// Writes the numbers of the first `most` pieces of `text`, UTF-8; gives how many it wrote.
+  /// Writes the numbers of the first `most` pieces of `text`, UTF-8, which is one piece for categories; gives how many it wrote.
   int64_t encode(std::string_view text, int64_t most, int32_t* to) const;
 
   /// As a file of a checkpoint: a line that says what it is, then a line for each entry, in which \n, \r and \\ are escaped.
@@ -60,7 +66,7 @@ class VocabularyCounter {
  public:
   explicit VocabularyCounter(TextUnit unit) : unit_(unit) {}
   void add(std::string_view text);
-  /// `keep`: how many numbers at most, 0 and 1 included; 0: all.
+  /// `keep`: how many numbers at most, 0 and 1 included; 0: all, as for categories always.
   Vocabulary finish(int64_t keep) const;
 
  private:

@@ -108,7 +108,7 @@ void text(std::string_view input) {
         const int64_t count = vocabulary->encode(whole->text(0, 0), static_cast<int64_t>(input.size()), numbers.data());
         for (int64_t i = 0; i < count; ++i) {
           const int32_t number = numbers[static_cast<size_t>(i)];
-          promise(number >= data::Vocabulary::kFirst && number < vocabulary->size(), "a piece of the text has the number {}", number);
+          promise(number >= vocabulary->first() && number < vocabulary->size(), "a piece of the text has the number {}", number);
           promise(vocabulary->find(vocabulary->entry(number)) == number, "entry {} is found as another", number);
         }
       }

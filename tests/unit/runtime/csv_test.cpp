@@ -63,6 +63,34 @@ std::vector<std::string> texts(const Source& source, size_t field) {
   return values;
 }
 
+TEST_CASE("csv: headings become names") {
+  const std::pair<const char*, const char*> cases[] = {{"plain_1", "plain_1"},
+                                                       {"body mass", "body_mass"},
+                                                       {"Sepal Length (cm)", "Sepal_Length_cm"},
+                                                       {"2nd", "_2nd"},
+                                                       {"if", "if_"},
+                                                       {"a.b-c", "a_b_c"},
+                                                       {"_x_", "_x_"},
+                                                       {"größe", "gr_e"},
+                                                       {"(a)", "a"},
+                                                       {"年齢", ""}};
+  for (const auto& [heading, name] : cases) CHECK(field_name(heading) == name);
+  const TemporaryFolder folder("csv");
+  CHECK(types_of(*read(folder.plain("names.csv", "body mass,年齢,if\n1,2.5,x\n"))) == "body_mass:i64 column_2:f32 if_:text");
+}
+
+TEST_CASE("csv: a missing number is filled by column") {
+  const TemporaryFolder folder("csv");
+  CsvOptions options;
+  options.columns = {{"a", CsvType::i64}, {"b_c", CsvType::f32}, {"d", CsvType::f32}};
+  options.fill = 7;
+  options.fill_of = {{"b_c", 0.5}};
+  const auto table = read(folder.plain("fill.csv", "a,b c,d\n,,\n1,2,3\n"), options);
+  CHECK(column<int64_t>(*table, 0) == std::vector<int64_t>{7, 1});
+  CHECK(column<float>(*table, 1) == std::vector<float>{0.5F, 2});
+  CHECK(column<float>(*table, 2) == std::vector<float>{7, 3});
+}
+
 TEST_CASE("csv: cells as RFC 4180 has them") {
   CHECK(scan("a,b\n1,2\n") == Rows{{"a", "b"}, {"1", "2"}});
   CHECK(scan("a,b\r\n1,2") == Rows{{"a", "b"}, {"1", "2"}});
@@ -144,6 +172,10 @@ TEST_CASE("csv: what is wrong has a row, a line and a column") {
   CHECK(told(std::string(100'000, '9') + ",a\n")[0] == "5011");
   CHECK(fault_of(folder.plain("empty.csv", "")) == std::vector<std::string>{"5023"});
   CHECK(fault_of(folder.plain("twice.csv", "a,b,a\n1,2,3\n")) == std::vector<std::string>{"5024", "a"});
+  CHECK(fault_of(folder.plain("alike.csv", "a b,a-b\n1,2\n")) == std::vector<std::string>{"5025", "a b", "a-b", "a_b"});
+  CsvOptions filled;
+  filled.fill_of["z"] = 1;
+  CHECK(fault_of(folder.plain("filled.csv", "a\n1\n"), filled) == std::vector<std::string>{"5012", "z"});
   CHECK(fault_of(folder.path("none.csv"))[0] == "5001");
   CHECK(fault_of(folder.path())[0] == "5001");
   CHECK(read(folder.plain("header.csv", "a,b\n"))->examples() == 0);
@@ -178,7 +210,7 @@ TEST_CASE("csv: a million columns, and cells of megabytes") {
     row += i ? ",1" : "1";
   }
   CsvOptions options;
-  options.columns = {{"999999", CsvType::u8}};
+  options.columns = {{"_999999", CsvType::u8}};
   const auto wide = read(folder.plain("wide.csv", header + "\n" + row + "\n" + row + "\n"), options);
   CHECK(column<uint8_t>(*wide, 0) == std::vector<uint8_t>{1, 1});
   CHECK(wide->notes().unread.size() == 1000);

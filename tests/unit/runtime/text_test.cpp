@@ -79,6 +79,27 @@ TEST_CASE("vocabulary: characters are code points") {
   CHECK(characters.entry(3) == "€");
 }
 
+TEST_CASE("vocabulary: categories are whole texts in order") {
+  for (const TextUnit unit : {TextUnit::categories, TextUnit::open_categories}) {
+    VocabularyCounter counter(unit);
+    for (const char* text : {"very good", "very bad", "", "Very bad", "very good"}) counter.add(text);
+    const Vocabulary kinds = counter.finish(0);
+    CHECK(kinds.entries() == std::vector<std::string>{"Very bad", "very bad", "very good"});
+    const int32_t first = unit == TextUnit::categories ? 0 : 1;
+    CHECK(kinds.size() == first + 3);
+    for (const auto& [text, number] : {std::pair("very good", first + 2), {"Very bad", first}, {"very", first - 1}, {"", first - 1}}) {
+      int32_t found = -7;
+      CHECK(kinds.encode(text, 5, &found) == 1);
+      CHECK(found == number);
+    }
+    CHECK(kinds.entry(first + 1) == "very bad");
+    const auto back = Vocabulary::from_text(kinds.to_text());
+    REQUIRE(back);
+    CHECK(back->unit() == unit);
+    CHECK(back->entries() == kinds.entries());
+  }
+}
+
 TEST_CASE("vocabulary: to text and back") {
   for (const TextUnit unit : {TextUnit::words, TextUnit::characters}) {
     const Vocabulary vocabulary = counted(unit, "line\nwith\r\\n and ä €");
@@ -153,6 +174,11 @@ TEST_CASE("text: what example makes of texts") {
   CHECK(column<int32_t>(*both, 2) == std::vector<int32_t>{3, 2, 0, 0, 1, 0});
   CHECK(column<uint8_t>(*both, 3) == std::vector<uint8_t>{0, 0, 1});
   CHECK(column<int64_t>(*both, 1) == std::vector<int64_t>{1, 2, 3});
+  VocabularyCounter counter(TextUnit::categories);
+  for (int64_t row = 0; row < 2; ++row) counter.add(table->text(0, row));
+  const auto one = with_derived(table, {}, {{"n", "t", std::make_shared<const Vocabulary>(counter.finish(0)), 1, {}}}, {}, "key");
+  CHECK(one->fields()[2].shape.empty());
+  CHECK(column<int32_t>(*one, 2) == std::vector<int32_t>{0, -1, -1});
 }
 
 TEST_CASE("where: rows by numbers and texts") {
