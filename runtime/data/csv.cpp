@@ -53,7 +53,7 @@ bool parse_boolean(std::string_view text, bool& value) {
   return false;
 }
 
-/// Names that cannot stand for a value; a test compares them with the lexer's.
+/// Names that cannot stand for a value; lint compares them with the grammar's.
 constexpr std::string_view kReserved[] = {"import",  "let",         "if",   "else",  "for", "in", "with",
                                           "require", "per_replica", "true", "false", "and", "or", "not"};
 
