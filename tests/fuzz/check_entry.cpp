@@ -1,4 +1,6 @@
 // Programs through the checker, the passes and the planner, as `dslc check` does; data is described, and never opened.
+#include <numeric>
+
 #include "compiler/driver/embedded.h"
 #include "compiler/lower/lower.h"
 #include "compiler/ops/registry.h"
@@ -64,7 +66,13 @@ std::optional<sema::SplitInfo> described(const sema::SourceSpec& spec, source::S
   return info;
 }
 
-void run(const std::string& text, const sema::Overrides& overrides) {
+/// A text as it is checked, and what is made of it.
+struct Checked {
+  std::optional<sema::Program> program;
+  std::string effective;  ///< the text with its overrides, where there are no errors
+};
+
+Checked checked(const std::string& text, const sema::Overrides& overrides) {
   source::SourceSet sources = library().sources;
   source::Sink sink;
   const source::FileId file = sources.add("fuzz.dtl", text);
@@ -73,7 +81,11 @@ void run(const std::string& text, const sema::Overrides& overrides) {
     sink.sort();
     for (const source::Diagnostic* diagnostic : sink.all()) source::render(*diagnostic, sources, false);
   };
-  if (!ast || sink.has_errors()) return render();
+  Checked made;
+  if (!ast || sink.has_errors()) {
+    render();
+    return made;
+  }
 
   syntax::Ast fragments;
   sema::Options options;
@@ -81,22 +93,58 @@ void run(const std::string& text, const sema::Overrides& overrides) {
   options.needs_train = false;
   const sema::Effective effective = sema::make_effective(*ast, {}, library().asts, sources, fragments, overrides, sink);
   options.spoken_in = effective.spoken_in;
-  if (!sink.has_errors()) sema::edited(sources, file, effective.edits);
-  const std::optional<sema::Program> program =
+  if (!sink.has_errors()) made.effective = sema::edited(sources, file, effective.edits);
+  made.program =
       sema::check(*ast, library().asts, ops::table(),
                   {described, [](const sema::VocabularySpec&, source::Sink&) { return std::optional<int64_t>(100); }}, options, sink);
-  promise(program.has_value() == !sink.has_errors(), "a program, and errors");
+  promise(made.program.has_value() == !sink.has_errors(), "a program, and errors");
   render();
-  if (!program) return;
-  sema::print(*program);
-  if (program->minimize_sites.empty()) return;
+  return made;
+}
+
+/// Through the passes and the planner; nothing where a size is beyond what a number holds, which `dslc check` reports.
+void plan(const sema::Program& program) {
+  if (program.minimize_sites.empty()) return;
   try {
-    const auto graph = transform::run_pipeline(lower::lower(*program, ops::table()), ops::table());
+    const auto graph = transform::run_pipeline(lower::lower(program, ops::table()), ops::table());
     if (graph) static_cast<void>(transform::make_plan(*graph, ops::table()));
   } catch (const types::DimOverflow&) {
-    // `dslc check` reports it as a mistake.
   }
 }
+
+void run(const std::string& text, const sema::Overrides& overrides) {
+  const Checked first = checked(text, overrides);
+  if (!first.program) return;
+  const std::string printed = sema::print(*first.program);
+  plan(*first.program);
+  // What a run keeps of itself is the program that ran.
+  const Checked again = checked(first.effective, {});
+  promise(again.program.has_value(), "the effective program has mistakes:\n{}", first.effective);
+  promise(sema::print(*again.program) == printed, "the effective program is another:\n{}", first.effective);
+}
+
+/// Lines of `--strategy …` and of `PATH=VALUE`, in their order.
+sema::Overrides overrides_of(std::string_view input) {
+  sema::Overrides overrides;
+  while (!input.empty()) {
+    const std::string line(input.substr(0, input.find('\n')));
+    input.remove_prefix(std::min(input.size(), line.size() + 1));
+    if (line.starts_with("--strategy ")) {
+      overrides.strategy = line.substr(11);
+    } else {
+      overrides.sets.push_back(line);
+    }
+  }
+  return overrides;
+}
+
+/// One of the ways to place a program's values, the third and the last on a mesh of two axes.
+constexpr const char* kStrategies[] = {"mirrored(replicas = 2)", "sharded_optimizer(replicas = 3)", "Grid", "fully_sharded(replicas = 2)",
+                                       "GridOfParts"};
+constexpr std::string_view kGrids = R"(
+strategy Grid { mesh = { data = 2, model = 2 }, batch = split(data), weights = broadcast, optimizer = split(model) }
+strategy GridOfParts { mesh = { data = 3, model = 2 }, batch = split(data), weights = split(model), gradients = split(data, model) }
+)";
 
 constexpr std::string_view kProgram = R"(param width: int = 8
 param rate: float = 0.1
@@ -126,18 +174,17 @@ train {
 
 void check(std::string_view input) { run(std::string(input), {}); }
 
-void expression(std::string_view input) {
+void strategies(std::string_view input) {
+  const std::string text(input);
+  if (!checked(text, {}).program) return;
+  // All of them for each input would be slow: which, its text decides.
+  const size_t which =
+      std::accumulate(text.begin(), text.end(), size_t{0}, [](size_t sum, char c) { return sum * 31 + static_cast<unsigned char>(c); });
   sema::Overrides overrides;
-  while (!input.empty()) {
-    const std::string line(input.substr(0, input.find('\n')));
-    input.remove_prefix(std::min(input.size(), line.size() + 1));
-    if (line.starts_with("--strategy ")) {
-      overrides.strategy = line.substr(11);
-    } else {
-      overrides.sets.push_back(line);
-    }
-  }
-  run(std::string(kProgram), overrides);
+  overrides.strategy = kStrategies[which % std::size(kStrategies)];
+  run(text + std::string(kGrids), overrides);
 }
+
+void expression(std::string_view input) { run(std::string(kProgram), overrides_of(input)); }
 
 }  // namespace dtl::fuzz

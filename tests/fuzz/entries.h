@@ -21,6 +21,7 @@ struct Entry {
 
 void syntax(std::string_view input);      ///< tokens, Ast, and what the formatter promises
 void check(std::string_view input);       ///< a program, with the standard library, up to its plan; data is never opened
+void strategies(std::string_view input);  ///< a program under one of several strategies, meshes of two axes among them
 void expression(std::string_view input);  ///< `--set` and `--strategy` of a small program, one a line
 void graph(std::string_view input);       ///< text of a graph: every pass, and the interpreter where it is small
 void idx(std::string_view input);
@@ -35,6 +36,7 @@ void manifest(std::string_view input);     ///< of a checkpoint; its checksum ne
 inline std::span<const Entry> entries() {
   static const Entry all[] = {{"syntax", syntax},
                               {"check", check},
+                              {"strategies", strategies},
                               {"expression", expression},
                               {"graph", graph},
                               {"idx", idx},
