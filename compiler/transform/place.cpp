@@ -201,7 +201,13 @@ class Placer {
     const ValueId zero = add("constant", {}, {{"shape", members}, {"value", 0.0}, {"dtype", DType::i32}}, split, true);
     const ValueId first = add("cast", {add("equal", {member, zero}, {}, split, true)}, {{"to", type.dtype}}, split, true);
     ValueId mask = add("reduce", {first}, {{"axes", types::Ints{0}}, {"op", ReduceOp::sum}}, sum, true);
-    if (type.rank() > 0) mask = add("broadcast", {mask}, {{"dims", types::Ints{}}, {"shape", type.dims}}, sum, true);
+    if (type.rank() > 0) {
+      mask = add("broadcast", {mask}, {{"dims", types::Ints{}}, {"shape", type.dims}}, sum, true);
+      // Where members of another axis hold parts of the value, they make the same parts of the mask.
+      for (size_t other = 0; other < axes(); ++other) {
+        if (other != axis && around[other].kind == PlacementKind::split) placements_of(mask)[other] = around[other];
+      }
+    }
     return add("multiply", {value, mask}, {}, sum, false);
   }
 
