@@ -277,6 +277,37 @@ train {
   }
 }
 
+TEST_CASE("P6: a bias in parts over a second mesh axis waits with the sums that it joins, to 1e-9 after 50 steps") {
+  const auto text = [](const std::string& grid, const std::string& settings) {
+    return R"(
+dataset Points {
+  train = synthetic(1_000, seed = 1, fields = { x = normal([6]), label = integers(0, 3, []) })
+  batch = 96
+}
+strategy grid (a: int, b: int) { mesh = { data = a, model = b }, batch = split(data), weights = broadcast, optimizer = split(data) }
+model Net (x: f32[batch, 6]) -> f32[batch, 3] {
+  weight columns: f32[6, 8] @ split(1, over = model) = normal(stddev = 0.3)
+  weight rows: f32[8, 3] @ split(0, over = model) = normal(stddev = 0.3)
+  weight bias: f32[3] = 0.1
+  matmul(tanh(matmul(x, columns)), rows) + bias
+}
+train {
+  model     = Net
+  data      = Points
+  loss      = mean(sparse_cross_entropy(prediction, label))
+  optimizer = adam(1e-2)
+  precision = f64
+  epochs    = 1
+  strategy  = )" +
+           grid + settings + "\n}\n";
+  };
+  const Trained whole = trained(text("grid(1, 1)", ""), false, 1, 50);
+  for (const char* grid : {"grid(1, 1)", "grid(1, 2)", "grid(2, 2)", "grid(3, 2)"}) {
+    CAPTURE(grid);
+    check_near(whole.weights, trained(text(grid, "\n  gradients = { accumulate = 3 }"), true, 1, 50).weights);
+  }
+}
+
 TEST_CASE("steps of several batches allocate nothing once they have run") {
   test::PlanRunner runner(passed(lowered(program("gradients = { accumulate = 2, clip_norm = 1.0 }" + strategy(2))), ""), 1);
   runner.start(7);
