@@ -233,6 +233,8 @@ Value run_weights_of(BuiltinCall& call) {
     weights.push_back(Value::of_tensor(emitter.context().region_start ? emitter.share(x, call.range) : x));
   }
   if (weights.empty()) {
+    // What would have made them may have a mistake, which is told.
+    if (all.empty() && evaluator.reporter().has_errors()) return {};
     auto reported = evaluator.reporter().report(owner.range, diag::weights_not_made, "`" + path + "`");
     reported.help(matching.empty() ? "a model gets its weights by being called: read them after that"
                                    : "no path of a weight has the text \"" + matching + "\"");

@@ -102,6 +102,8 @@ std::optional<Placements> PlacementReader::split(const Expr& expr) {
 
 std::optional<types::OwnPlacement> own_placement(Evaluator& evaluator, const Expr& expr, Scope* scope, const types::TensorType& type) {
   const types::Strategy& strategy = evaluator.program().strategy;
+  // Without a strategy there is no mesh to speak of: a file of layers alone, or one whose strategy has a mistake.
+  if (strategy.mesh.axes.empty()) return types::OwnPlacement();
   const source::Range chosen = evaluator.program().strategy_range;
   PlacementReader reader(evaluator, scope, strategy.mesh, chosen.known() ? chosen : expr.range);
   const auto placements = reader.read(expr, "weight");

@@ -3,6 +3,7 @@
 
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/dataset.h"
+#include "compiler/sema/settings.h"
 #include "compiler/sema/source_reader.h"
 #include "compiler/sema/strategy.h"
 #include "compiler/sema/train_advice.h"
@@ -72,6 +73,7 @@ class Resolver {
 
   void visit_dataset(const Body& body, Scope* scope) {
     for (const Item* item : body.items) {
+      if (strayed(*item, DeclKind::dataset, DeclKind::train)) continue;
       if (item->kind == ItemKind::block) {
         Scope* inner = evaluator_.scopes().inside(scope);
         parameters(item->parameters, inner);
@@ -174,6 +176,7 @@ class Resolver {
     inner->describe_example(inner->names());
     bind("prediction", body.range, inner);
     for (const Item* item : body.items) {
+      if (strayed(*item, DeclKind::train, DeclKind::dataset)) continue;
       if (item->kind == ItemKind::block) {
         Scope* step = evaluator_.scopes().inside(scope);
         parameters(item->parameters, step);
@@ -249,6 +252,7 @@ class Resolver {
   }
 
   void visit(const Item& item, Scope* scope) {
+    if (item.kind == ItemKind::assign) return;  // no item of a body: that is told, not what its value lacks
     if (item.value) visit(*item.value, scope, words_of(item.type));
     switch (item.kind) {
       case ItemKind::let:
@@ -275,6 +279,17 @@ class Resolver {
       case ItemKind::expression:
         return;
     }
+  }
+
+  /// Whether an entry has strayed from a declaration of another kind, which is told; the names that it speaks of are of there.
+  static bool strayed(const Item& item, DeclKind here, DeclKind other) {
+    if (item.kind == ItemKind::expression) return true;
+    if (item.kind != ItemKind::assign) return false;
+    const auto knows = [&](DeclKind kind) {
+      const std::vector<std::string> fields = known_fields(kind);
+      return std::find(fields.begin(), fields.end(), item.names[0].text) != fields.end();
+    };
+    return !knows(here) && knows(other);
   }
 
   // ---- expressions
