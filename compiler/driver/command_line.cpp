@@ -11,10 +11,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "compiler/driver/command_line_mistakes.h"
 #include "compiler/driver/fault_text.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/version.h"
-#include "compiler/sema/value.h"
 #include "runtime/plan/fault.h"
 
 namespace dtl::driver {
@@ -33,24 +33,6 @@ void add_program_options(CLI::App* command, Options& options) {
   command->add_flag("--json", options.json, "one JSON object a line");
 }
 
-/// Whether the first word is no command, which is told with the one that may be meant.
-bool is_no_command(const CLI::App& app, const std::vector<std::string>& arguments, std::ostream& err) {
-  if (arguments.empty() || arguments[0].starts_with('-')) return false;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  const std::string& word = arguments[0];
-  if (std::find(names.begin(), names.end(), word) != names.end()) return false;
-  err << fmt::format("dslc: there is no command `{}`", word);
-  if (word.ends_with(".dtl")) {
-    err << fmt::format("; `dslc train {0}` trains it, `dslc check {0}` looks for mistakes\n", word);
-  } else if (const auto near = sema::nearest(word, names)) {
-    err << fmt::format("; did you mean `{}`?\n", *near);
-  } else {
-    err << "; there are " << sema::enumerate(names) << "\n";
-  }
-  return true;
-}
-
 /// Whether the standard output is a pipe that nobody reads any more: `dslc predict … | head`.
 bool reader_is_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
@@ -63,8 +45,6 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   Options options;
   CLI::App app("dslc: the DTL compiler and trainer", "dslc");
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
-
   CLI::App* train_command = app.add_subcommand("train", "train the program's model");
   add_program_options(train_command, options);
   train_command->add_flag("--quiet", options.quiet, "print only warnings, errors and the final result");
@@ -154,8 +134,13 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error, out, err);
-    return status == 0 ? 0 : 1;
+    // Help and the version arrive as errors without a status.
+    if (error.get_exit_code() == 0 || arguments.empty()) {
+      app.failure_message(CLI::FailureMessage::help);
+      return app.exit(error, out, err) == 0 ? 0 : 1;
+    }
+    tell_mistake(app, arguments, error, err);
+    return 1;
   }
 
   options.resume = resume->count() > 0;

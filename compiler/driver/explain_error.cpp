@@ -1,5 +1,7 @@
 // dslc explain-error CODE: the page of a diagnostic; without a code, the catalogue as a list.
+#include <algorithm>
 #include <ostream>
+#include <vector>
 
 #include "compiler/driver/embedded.h"
 #include "compiler/driver/options.h"
@@ -24,7 +26,9 @@ int number_of(std::string_view code) {
 
 int explain_error(const Options& options, std::ostream& out, std::ostream& err) {
   if (options.code.empty()) {
-    for (const source::CatalogueRow& row : source::catalogue()) {
+    std::vector<source::CatalogueRow> rows = source::catalogue();
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.code < b.code; });
+    for (const source::CatalogueRow& row : rows) {
       const char* severity = row.severity == source::Severity::warning ? "warning: " : "";
       out << fmt::format("{}  {}{}\n", source::code_name(row.code), severity, row.text);
     }

@@ -206,6 +206,10 @@ std::optional<source::Reported> DataStore::report(source::Sink& into, source::Ra
     reported.help(near ? fmt::format("did you mean `{}`?", *near) : "name the folder of the data with --data or DTL_DATA");
     if (described_) reported.help("the checkpoint does without data only where it keeps a description of it, and of the same source");
   }
+  if (fault.code() == diag::bad_cell.code && fault.arguments().back() == "the number is missing") {
+    const std::string& column = fault.arguments()[3];
+    reported.help(fmt::format("`csv(…, fill = {{ {0} = 0 }})` gives a missing `{0}` that number", column));
+  }
   if (fault.code() == diag::bad_row.code || fault.code() == diag::bad_cell.code) reported.help(kSkipHelp);
   return reported;
 }

@@ -20,6 +20,7 @@
 #include "compiler/driver/fault_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/ops/registry.h"
+#include "compiler/sema/overrides.h"
 #include "compiler/source/render.h"
 #include "compiler/syntax/parse.h"
 #include "compiler/transform/make_plan.h"
@@ -136,6 +137,12 @@ bool Compilation::check(bool needs_train) {
 std::optional<std::string> Compilation::checkpoint_directory() {
   const sema::Options* prepared = prepare();
   return prepared ? sema::checkpoint_directory(*ast, library_, ops::table(), *prepared) : std::nullopt;
+}
+
+std::vector<std::string> Compilation::paths_called(const std::string& name) {
+  if (!prepare()) return {};
+  sema::ProgramFiles files(*ast, imports, library_, effective);
+  return sema::paths_called(files, sources, *fragments_, {options_->sets, options_->strategy, options_->train}, name, sink);
 }
 
 bool Compilation::check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result) {

@@ -38,6 +38,8 @@ class Compilation {
   bool check(bool needs_train = true);
   /// Where the program saves its checkpoints, known without data and before `check`; nothing where that cannot be.
   std::optional<std::string> checkpoint_directory();
+  /// What `--set` takes for a name that is a setting of this program, or was one of another library. After parse().
+  std::vector<std::string> paths_called(const std::string& name);
   /// In place of `check`: one expression of an interactive session.
   bool check_expression(sema::ExpressionRequest request, sema::ExpressionResult& result);
   /// The graph after `stop_after`, a pass's name; empty: after all; `none`: as lowered. Needs check().

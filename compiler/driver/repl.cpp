@@ -1,6 +1,7 @@
 // dslc repl: reads inputs and commands, from a terminal with editing, history and completion, else line by line.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -85,7 +86,26 @@ class Repl {
 
  private:
   void input(const std::string& text) {
-    if (!session_.input(text)) failed_ = true;
+    const std::string word = trimmed(text).substr(0, trimmed(text).find_first_of("()"));
+    const std::vector<std::string> names = session_.names();
+    const bool known = std::find(names.begin(), names.end(), word) != names.end();
+    if (!known && (word == "help" || word == "exit" || word == "quit")) {
+      err_ << fmt::format("commands begin with a colon: `:{}`\n", word == "help" ? word : "quit");
+      failed_ = true;
+      return;
+    }
+    if (session_.input(text)) return;
+    failed_ = true;
+    if (const std::string name = assigned(text); !name.empty()) err_ << fmt::format("a value is kept by `let {}`\n", trimmed(text));
+  }
+
+  /// The name in `x = 3`, as other languages keep a value.
+  static std::string assigned(const std::string& text) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || text.compare(equals, 2, "==") == 0 || text.compare(equals, 2, "=>") == 0) return {};
+    const std::string name = trimmed(text.substr(0, equals));
+    const auto part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+    return !name.empty() && std::all_of(name.begin(), name.end(), part) ? name : std::string();
   }
 
   std::vector<std::string> words() const {

@@ -108,6 +108,13 @@ int train_checked(Compilation& compilation, const Options& options, const checkp
   progress->start(start);
   interrupt.reset();
   const train::Outcome outcome = train::train(executor, job, *progress);
+  if (!outcome.interrupted && !options.interactive && !options.json) {
+    if (job.resume && outcome.steps == job.resume->standing().total_step)
+      progress->message(fmt::format("the run was at its end already: more, such as `--set {}`, goes on from here",
+                                    job.epochs > 0 ? fmt::format("epochs={}", 2 * job.epochs) : fmt::format("steps={}", 2 * job.steps)));
+    if (job.saving.directory.empty())
+      progress->message("no model was saved: `checkpoint = { directory = \"runs/first\" }` in the train block saves one");
+  }
   return outcome.interrupted ? 128 + outcome.signal : 0;
 }
 

@@ -31,6 +31,13 @@ std::optional<DType> Evaluator::dtype_named(const std::string& name) const {
   return dtype;
 }
 
+/// Of other libraries: `None`, `-1`.
+void Evaluator::not_a_dimension(const Expr& expr) {
+  if (!reporter_.first(diag::not_a_dimension, expr.range)) return;
+  reporter_.report(expr.range, diag::not_a_dimension, text_of(expr))
+      .help("a dimension of any size has a name: `batch` that of the examples, `n` another; `...` stands for any number of dimensions");
+}
+
 std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, bool* fresh) {
   switch (expr.kind) {
     case ExprKind::integer:
@@ -38,6 +45,10 @@ std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, b
     case ExprKind::group:
       return declared_dim(*expr.items[0], types, fresh);
     case ExprKind::name: {
+      if (expr.name == "None" || expr.name == "none") {
+        not_a_dimension(expr);
+        return std::nullopt;
+      }
       if (const auto bound = types.dims.find(expr.name); bound != types.dims.end()) return bound->second.dim;
       if (Binding* binding = types.scope->find(expr.name)) {
         if (auto dim = as_dim(binding->value)) return dim;
@@ -85,7 +96,11 @@ std::optional<Dim> Evaluator::declared_dim(const Expr& expr, CallTypes& types, b
       break;
   }
   const Value value = evaluate(expr, types.scope);
-  if (auto dim = as_dim(value)) return dim;
+  if (auto dim = as_dim(value)) {
+    if (dim->constant().value_or(0) >= 0) return dim;
+    not_a_dimension(expr);
+    return std::nullopt;
+  }
   if (value.ok()) reporter_.report(expr.range, diag::setting_type, "a dimension", "an int", shown(value));
   return std::nullopt;
 }
@@ -116,6 +131,7 @@ bool Evaluator::unify(const TensorType& actual, const TypeExpr& type, CallTypes&
     const auto begin = actual.dims.begin() + static_cast<std::ptrdiff_t>(dots_at);
     const types::Dims covered(begin, begin + static_cast<std::ptrdiff_t>(skipped));
     if (types.dots && *types.dots != covered) return false;
+    if (!types.dots) types.dots_from = from;
     types.dots = covered;
   }
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -222,6 +238,34 @@ std::optional<int> extra_axis(const TypeExpr& type, const TensorType& actual, co
   return std::nullopt;
 }
 
+std::string what_dots_are(const CallTypes& types) {
+  if (!types.dots) return "`...` stands for any dimensions, or none";
+  std::string dims;
+  for (const Dim& dim : *types.dots) dims += (dims.empty() ? "" : ", ") + dim.str();
+  return fmt::format("`...` is {} here, from {}", dims.empty() ? "no dimension" : "`" + dims + "`", types.dots_from);
+}
+
+/// What to say where labels are those of the other of two losses: numbers of classes, or a weight for each class.
+std::string_view other_loss(const TensorType& actual, const CallTypes& types) {
+  if (!types.dots) return {};
+  const size_t examples = types.dots->size();
+  if (types.callee == "cross_entropy" && is_integer(actual.dtype) && actual.rank() == examples)
+    return "`sparse_cross_entropy` takes labels that are numbers of classes; `one_hot(…, classes)` makes weights of them";
+  if (types.callee == "sparse_cross_entropy" && is_float(actual.dtype) && actual.rank() == examples + 1)
+    return "`cross_entropy` takes a weight for each class, such as `one_hot` makes; `argmax(…)` makes numbers of classes of them";
+  return {};
+}
+
+/// A word of an enumeration that a text in quotes is near to.
+std::optional<std::string> word_meant(const TypeExpr& type, const std::string& text) {
+  if (type.kind != TypeKind::words) return std::nullopt;
+  std::vector<std::string> words;
+  for (const TypeExpr* item : type.items) {
+    if (item->kind == TypeKind::named && !item->has_dims && !Evaluator::is_plain_type(item->name)) words.push_back(item->name);
+  }
+  return nearest(text, words);
+}
+
 }  // namespace
 
 void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTypes& types, const std::string& what, Range range) {
@@ -244,12 +288,22 @@ void Evaluator::mismatch(const Value& value, const TypeExpr& type, const CallTyp
   // Elsewhere functions are named by strings.
   if (value.is(ValueKind::text) && !type.has_dims && (find_builtin(value.text) || globals(range).find(value.text)))
     reported.help(fmt::format("write `{}`, without quotes", value.text));
+  if (const auto word = value.is(ValueKind::text) ? word_meant(type, value.text) : std::nullopt)
+    reported.help(fmt::format("write `{}`, without quotes", *word));
+  // `dense(features in, features out)` of other libraries.
+  const auto& bound = types.scope->bindings();
+  if (value.is(ValueKind::integer) && type.name == "function" && bound.size() == 1 && bound.front().value.is(ValueKind::integer))
+    reported.help(fmt::format("write `{}({})`: how many come in is known from what it is given", types.callee, value.integer));
   if (!value.is(ValueKind::tensor)) return;
   const bool any_dims = std::any_of(type.dims.begin(), type.dims.end(), [](const syntax::DimExpr& dim) { return dim.ellipsis; });
-  if (any_dims) reported.note({}, "`...` stands for any dimensions, or none");
+  if (any_dims) reported.note({}, what_dots_are(types));
   const Tensor x = value.tensor;
   const Range made = emitter_.range(x);
   const TensorType actual = emitter_.type(x);
+  if (const std::string_view other = other_loss(actual, types); !other.empty()) {
+    reported.help(std::string(other));
+    return;
+  }
   if (made != range && made.known() && !reporter_.in_library(made)) reported.note(made, fmt::format("`{}` comes from here", actual.str()));
   const bool wants_float = type.name == "float" || (parse_dtype(type.name) && is_float(*parse_dtype(type.name)));
   if (type.has_dims && wants_float && !is_float(actual.dtype)) {

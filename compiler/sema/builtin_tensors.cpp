@@ -25,7 +25,7 @@ Tensor tensor(BuiltinCall& call, size_t i) {
     const DType dtype = operand.value.is(ValueKind::number) ? emitter.float_dtype() : DType::i64;
     return emitter.materialise(operand, dtype, {}, call.builtin.name);
   }
-  call.evaluator.reporter().report(operand.range, diag::needs_tensor, std::string(call.builtin.name), describe(operand.value));
+  emitter.needs_tensor(operand.value, operand.range, call.builtin.name);
   return {};
 }
 
@@ -353,7 +353,7 @@ Value run_concat(BuiltinCall& call) {
   for (const Value& item : *list.value.items) {
     xs.push_back({item, list.range});
     if (item.is(ValueKind::tensor)) continue;
-    call.evaluator.reporter().report(list.range, diag::needs_tensor, "concat", describe(item));
+    call.evaluator.emitter().needs_tensor(item, list.range, "concat");
     return {};
   }
   const Tensor first = xs[0].value.tensor;

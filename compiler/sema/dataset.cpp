@@ -255,7 +255,9 @@ bool read_dataset(Evaluator& evaluator, const Decl& decl, const Settings& settin
     } else if (value.is(ValueKind::integer)) {
       program.data.shuffle = value.integer;
     } else if (value.ok()) {
-      reporter.report(shuffle->range, diag::setting_type, "`shuffle`", "`all`, `none` or a window of examples", evaluator.shown(value));
+      auto reported =
+          reporter.report(shuffle->range, diag::setting_type, "`shuffle`", "`all`, `none` or a window of examples", evaluator.shown(value));
+      if (value.is(ValueKind::boolean)) reported.meant(value.boolean ? "all" : "none");
     }
   }
 

@@ -113,7 +113,7 @@ class Copies {
       if (std::find(known.begin(), known.end(), name) == known.end()) {
         auto reported =
             sink_.report(argument.name->range, diag::unknown_setting, name, kind == DeclKind::dataset ? "a dataset" : "a train block");
-        if (auto near = nearest(name, all)) reported.help("did you mean `" + *near + "`?");
+        if (auto near = nearest(name, without_later(all))) reported.help("did you mean `" + *near + "`?");
         return;
       }
       body.items.push_back(made);

@@ -258,6 +258,20 @@ bool fits(const Value& value, DType dtype) {
 
 }  // namespace
 
+void Emitter::needs_tensor(const Value& value, Range range, std::string_view user) {
+  const std::string callee = reporter_->callee(range);
+  auto reported = reporter_->report(range, diag::needs_tensor, callee.empty() ? std::string(user) : callee, describe(value));
+  const bool function = value.is(ValueKind::lambda) || value.is(ValueKind::constant_function) || value.is(ValueKind::declared) ||
+                        value.is(ValueKind::builtin) || value.is(ValueKind::pending);
+  if (value.is(ValueKind::row_text)) {
+    reported.help("`encode(" + value.text + ", vocabulary, length = 64)` makes numbers of it, `" + value.text + " == \"…\"` a bool");
+  } else if (function && context_ && context_->optimizer) {
+    reported.help("a schedule is a function of the count of updates: the rate of this update is `learning_rate(updates)`");
+  } else if (function) {
+    reported.help("a function is called for its number; a schedule made of another is `step => 2 * f(step)`");
+  }
+}
+
 Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dims, std::string_view user) {
   const Value& v = operand.value;
   switch (v.kind) {
@@ -306,7 +320,7 @@ Tensor Emitter::materialise(const Operand& operand, DType dtype, const Dims& dim
     case ValueKind::update:
       break;
   }
-  reporter_->report(operand.range, diag::needs_tensor, std::string(user), describe(v));
+  needs_tensor(v, operand.range, user);
   return {};
 }
 
@@ -344,7 +358,7 @@ std::optional<DType> Emitter::common(std::string_view shown, std::span<const Ope
     const auto dtype = dtype_of(operand.value);
     if (!dtype) {
       if (!operand.value.is_number()) {
-        reporter_->report(operand.range, diag::needs_tensor, std::string(shown), describe(operand.value));
+        needs_tensor(operand.value, operand.range, shown);
         return std::nullopt;
       }
       weak_real |= operand.value.is(ValueKind::number);

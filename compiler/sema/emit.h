@@ -53,6 +53,9 @@ class Emitter {
   DType float_dtype() const { return float_; }
   const graph::OpTable& ops() const { return *ops_; }
 
+  /// Reports what is neither a tensor nor a number where one is needed; in the library, `user` is what the user called.
+  void needs_tensor(const Value& value, source::Range range, std::string_view user);
+
   // ---- statements other than ops
   Tensor value(std::string name, types::TensorType type, source::Range range, bool lead = false);
   Statement& statement(StatementKind kind, source::Range range);

@@ -332,7 +332,7 @@ Value Evaluator::binary(const std::string& op, const Operand& a, const Operand& 
     if (op == "and" || op == "or") {
       reporter_.report(wrong.range, diag::needs_bool, op, describe(wrong.value));
     } else {
-      reporter_.report(wrong.range, diag::needs_tensor, op, describe(wrong.value));
+      emitter_.needs_tensor(wrong.value, wrong.range, op);
     }
     return {};
   }

@@ -37,6 +37,7 @@ struct CallTypes {
   std::map<std::string, Bound> dims;
   std::optional<DType> real, whole;  ///< what `float`, `int` stand for
   std::optional<types::Dims> dots;   ///< what `...` stands for
+  std::string dots_from;             ///< the argument that fixed it
   std::string callee;
   Scope* scope = nullptr;
 };
@@ -81,6 +82,8 @@ class Evaluator {
   Value lookup(const std::string& name, source::Range range, Scope* scope, bool callee = false);
   /// With the words that may stand there, those are what is suggested.
   void unknown_name(const std::string& name, source::Range range, Scope* scope, std::span<const std::string_view> words = {});
+  /// Reports a name that means nothing where a declaration of one kind is asked for; `kind` is a strategy, an optimizer or a layer.
+  void unknown_declaration(const std::string& name, source::Range range, syntax::DeclKind kind);
   /// Whether a name means anything at all there.
   bool is_known(const std::string& name, source::Range range, Scope* scope);
   Value declared(const syntax::Decl& decl);
@@ -189,6 +192,7 @@ class Evaluator {
   /// Zeros of a model's declared type, where its body is at fault: mistakes of its callers are told in the same run.
   Value promised(const syntax::TypeExpr& type, CallTypes& types, source::Range range);
   bool check_result(Value& result, const syntax::Decl& decl, CallTypes& types, source::Range range);
+  void not_a_dimension(const syntax::Expr& expr);
   std::optional<types::Dim> declared_dim(const syntax::Expr& expr, CallTypes& types, bool* fresh);
   bool solve(const syntax::Expr& expr, const types::Dim& dim, CallTypes& types, const std::string& from);
   bool no_solution(const syntax::Expr& expr, const types::Dim& dim);

@@ -8,6 +8,7 @@ namespace dtl::sema {
 
 using source::Range;
 using syntax::Decl;
+using syntax::DeclKind;
 using syntax::Expr;
 using syntax::ExprKind;
 
@@ -52,7 +53,9 @@ const Decl* Evaluator::member(const Decl& import, const std::string& name, Range
 }
 
 void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope, std::span<const std::string_view> words) {
-  if (!reporter_.first(diag::unknown_name, range)) return;
+  const bool command_line = options_.spoken_in.contains(range.file.index);
+  // Of a text without its quotes each word is unknown.
+  if (!reporter_.first(diag::unknown_name, command_line ? Range{range.file, 0, 0} : range)) return;
   auto reported = reporter_.report(range, diag::unknown_name, name);
   if (!may_suggest()) return;
   // Where a word of a few is asked for, no other name is meant.
@@ -64,7 +67,6 @@ void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope,
     }
     return;
   }
-  const bool command_line = options_.spoken_in.contains(range.file.index);
   std::vector<std::string> known = scope->names();
   for (std::string& declared : globals(range).names()) known.push_back(std::move(declared));
   for (std::string& builtin : builtin_names()) known.push_back(std::move(builtin));
@@ -77,6 +79,34 @@ void Evaluator::unknown_name(const std::string& name, Range range, Scope* scope,
     reported.help(*there);
   } else if (command_line) {
     reported.help("a text has quotes of its own besides the shell's: `--set 'NAME=\"TEXT\"'`");
+  }
+}
+
+void Evaluator::unknown_declaration(const std::string& name, Range range, DeclKind kind) {
+  if (!reporter_.first(diag::unknown_name, range)) return;
+  auto reported = reporter_.report(range, diag::unknown_name, name);
+  if (!may_suggest()) return;
+  std::vector<std::string> names;
+  for (const Globals* around = &globals(range); around; around = around->outer) {
+    for (const auto& [each, decl] : around->decls) {
+      if (decl->kind == kind && !each.empty()) names.push_back(each);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  const bool layer = kind == DeclKind::layer;
+  std::vector<std::string> others = names;
+  if (layer) {
+    for (std::string& declared : globals(range).names()) others.push_back(std::move(declared));
+    for (std::string& builtin : builtin_names()) others.push_back(std::move(builtin));
+  }
+  if (auto near = nearest(name, others)) {
+    reported.meant(*near);
+  } else {
+    reported.help(fmt::format("{} {}{}",
+                              kind == DeclKind::strategy ? "there are the strategies"
+                              : layer                    ? "there are the layers"
+                                                         : "there are the optimizers",
+                              enumerate(names), layer ? "; `dslc library` lists all functions, too" : ""));
   }
 }
 

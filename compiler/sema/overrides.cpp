@@ -111,6 +111,18 @@ class Setter {
     if (const Decl* train = chosen_train(files_.main(), overrides_.train)) field_of(*train, path, "");
   }
 
+  /// What `--set` takes for a name: a param, a setting of the train block, or what a path to it ends in.
+  std::vector<std::string> paths_called(const std::string& name) const {
+    std::vector<std::string> firsts = without_later(known_fields(DeclKind::train));
+    for (std::string& param : files_.names_of(files_.main().file, DeclKind::param)) firsts.push_back(std::move(param));
+    if (std::find(firsts.begin(), firsts.end(), name) != firsts.end()) return {name};
+    std::vector<std::string> paths = paths_to(name);
+    if (paths.empty()) {
+      if (auto near = nearest(name, firsts)) paths.push_back(*near);
+    }
+    return paths;
+  }
+
   void set_strategy(const std::string& text) {
     written_ = "strategy";
     if (!read(add("<--strategy>", text, files_.main().file))) return;
@@ -134,11 +146,11 @@ class Setter {
     auto reported = sink_.report(value_ ? value_->range : Range(), diag::unknown_override, written_);
     if (const std::vector<std::string> paths = prefix.empty() ? paths_to(wrong) : std::vector<std::string>(); !paths.empty()) {
       reported.help("did you mean " + enumerate(paths, "or") + "?");
-    } else if (auto near = nearest(wrong, known)) {
+    } else if (auto near = nearest(wrong, without_later(known))) {
       reported.help("did you mean `" + prefix + *near + "`?");
     } else if (!known.empty()) {
       std::vector<std::string> full;
-      for (const std::string& name : known) full.push_back(prefix + name);
+      for (const std::string& name : without_later(known)) full.push_back(prefix + name);
       reported.help("what can be set: " + enumerate(full));
     }
   }
@@ -561,6 +573,11 @@ class Setter {
 };
 
 }  // namespace
+
+std::vector<std::string> paths_called(ProgramFiles& files, source::SourceSet& sources, Ast& fragments, const Overrides& overrides,
+                                      const std::string& name, source::Sink& sink) {
+  return Setter(files, sources, fragments, overrides, sink).paths_called(name);
+}
 
 void apply_overrides(ProgramFiles& files, source::SourceSet& sources, Ast& fragments, const Overrides& overrides, source::Sink& sink) {
   Setter setter(files, sources, fragments, overrides, sink);

@@ -36,6 +36,11 @@ class ProgramFiles {
   const std::vector<std::unique_ptr<syntax::Ast>>& library_;
 };
 
+/// What `--set` takes for a name that is a setting, of this program or of another library: `batch_size` is `Points.batch`. The likeliest
+/// first; empty: it is none.
+std::vector<std::string> paths_called(ProgramFiles& files, source::SourceSet& sources, syntax::Ast& fragments, const Overrides& overrides,
+                                      const std::string& name, source::Sink& sink);
+
 /// Every `--set` and `--strategy` in order.
 void apply_overrides(ProgramFiles& files, source::SourceSet& sources, syntax::Ast& fragments, const Overrides& overrides,
                      source::Sink& sink);

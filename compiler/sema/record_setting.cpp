@@ -32,8 +32,13 @@ RecordSetting::RecordSetting(Evaluator& evaluator, const Settings& settings, con
           const Range at = item.origin.known() ? item.origin : expr->range;
           add((*value.names)[i], at, {nullptr, item, at});
         }
+      } else if (value.is(ValueKind::none)) {
+        given_ = false;
       } else if (value.ok()) {
-        reporter.report(expr->range, diag::setting_type, shown(field_), "a record such as `{ … }`", evaluator_.shown(value));
+        auto reported =
+            reporter.report(expr->range, diag::setting_type, shown(field_), "a record such as `{ … }`", evaluator_.shown(value));
+        if (value.is(ValueKind::text) && field_ == "checkpoint")
+          reported.help(fmt::format("write `checkpoint = {{ directory = {} }}`", quoted(value.text)));
       }
     }
   }

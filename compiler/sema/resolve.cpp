@@ -188,6 +188,8 @@ class Resolver {
         // Conditions to watch speak of splits and metrics.
         if (name == "stop_early" || name == "checkpoint" || name == "reproducible") continue;
         if ((name == "model" || name == "data") && is_undeclared(evaluator_, *item->value, kind_of_setting(name), scope)) continue;
+        if (name == "strategy" && calls_nothing(evaluator_, *item->value, DeclKind::strategy, scope)) continue;
+        if (name == "optimizer" && calls_nothing(evaluator_, *item->value, DeclKind::optimizer, scope)) continue;
         visit(*item->value, sees_example ? inner : scope, name == "precision" ? Words{"f32", "f64", "bf16", "f16"} : Words());
       } else {
         visit(*item, scope);
@@ -324,10 +326,11 @@ class Resolver {
       case ExprKind::pipe: {
         visit(*expr.items[0], scope, {});
         const Expr& right = *expr.items[1];
+        const bool known = !calls_nothing(evaluator_, right, DeclKind::layer, scope);
         if (right.kind == ExprKind::call) {
-          visit(*right.items[0], scope, {});
+          if (known) visit(*right.items[0], scope, {});
           visit_arguments(right, scope, true);
-        } else {
+        } else if (known) {
           visit(right, scope, {});
         }
         return;
@@ -386,7 +389,7 @@ class Resolver {
     const Decl* decl = declaration(*call.items[0], scope);
     const Builtin* builtin = named && !decl ? find_builtin(callee) : nullptr;
     const std::vector<Parameter>* parameters = decl ? (decl->has_hyper ? &decl->hyper : &decl->parameters) : nullptr;
-    const bool later = named && !scope->find(callee) && !decl && is_later(callee);
+    const bool unknown = named && !scope->find(callee) && !decl && !builtin && !is_builtin_value(callee);
     size_t position = piped && !(decl && decl->kind == DeclKind::layer) ? 1 : 0;
     for (const syntax::Argument& argument : call.arguments) {
       Words words;
@@ -404,8 +407,8 @@ class Resolver {
         }
       }
       if (!argument.name) ++position;
-      // Which words a function of a later version takes is not known.
-      if (later && argument.value && argument.value->kind == ExprKind::name) continue;
+      // Which words it takes is not known either.
+      if (unknown && argument.value && argument.value->kind == ExprKind::name) continue;
       if (argument.value) visit(*argument.value, scope, words);
     }
   }

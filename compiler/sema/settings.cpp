@@ -49,6 +49,14 @@ std::vector<std::string> known_fields(DeclKind kind) {
   return fields;
 }
 
+std::vector<std::string> without_later(std::vector<std::string> fields) {
+  std::erase_if(fields, [](const std::string& field) {
+    const auto in = [&](const std::vector<std::string>& later) { return std::find(later.begin(), later.end(), field) != later.end(); };
+    return in(later_train_fields()) || in(later_dataset_fields());
+  });
+  return fields;
+}
+
 const syntax::Expr* Settings::find(const Decl& decl, const std::string& field) const {
   if (!decl.body) return nullptr;
   for (const syntax::Item* item : decl.body->items) {

@@ -25,5 +25,7 @@ const std::vector<std::string>& later_dataset_fields();
 const std::vector<std::string>& record_fields(const std::string& setting);
 /// All settings that a dataset, train block or strategy may have, those of a later version among them.
 std::vector<std::string> known_fields(syntax::DeclKind kind);
+/// Without those that are not supported yet: what is offered where a name is wrong.
+std::vector<std::string> without_later(std::vector<std::string> fields);
 
 }  // namespace dtl::sema

@@ -26,7 +26,10 @@ std::optional<types::Strategy> strategy_of(Evaluator& evaluator, const Expr& exp
   if (value.is(ValueKind::declared) && value.closure->decl->kind == DeclKind::strategy)
     value = evaluator.call(value, {}, expr.range, scope);
   if (value.is(ValueKind::strategy)) return *value.strategy;
-  if (value.ok()) evaluator.reporter().report(expr.range, diag::setting_type, "`strategy`", "a strategy", evaluator.shown(value));
+  if (!value.ok()) return std::nullopt;
+  auto reported = evaluator.reporter().report(expr.range, diag::setting_type, "`strategy`", "a strategy", evaluator.shown(value));
+  const auto near = value.is(ValueKind::text) ? declaration_called(evaluator, expr.range, DeclKind::strategy, value.text) : std::nullopt;
+  if (near) reported.help("write `" + *near + "(…)`, without quotes");
   return std::nullopt;
 }
 
@@ -139,7 +142,13 @@ class TrainReader {
     const Expr* expr = field(name);
     if (!expr) return std::nullopt;
     const std::string what = fmt::format("`{}`", name);
-    const auto value = evaluator_.integer(evaluator_.evaluate(*expr, scope_), expr->range, what);
+    const Value given = evaluator_.evaluate(*expr, scope_);
+    if (given.is(ValueKind::quantity)) {
+      auto reported = reporter_.report(expr->range, diag::setting_type, what, "an int", evaluator_.shown(given));
+      advise_count(evaluator_, reported, given, expr->range);
+      return std::nullopt;
+    }
+    const auto value = evaluator_.integer(given, expr->range, what);
     if (!value || *value >= least) return value;
     reporter_.report(expr->range, diag::too_small, what, least, *value);
     return std::nullopt;
@@ -213,7 +222,8 @@ class TrainReader {
                                      bare ? "`" + text_of(*expr) + "` without its arguments" : evaluator_.shown(value));
     if (bare) {
       reported.help("write `" + text_of(*expr) + "(…)`; `" + text_of(*expr) + "()` takes its defaults");
-    } else if (const auto near = value.is(ValueKind::text) ? optimizer_called(evaluator_, train_, value.text) : std::nullopt) {
+    } else if (const auto near = value.is(ValueKind::text) ? declaration_called(evaluator_, train_.range, DeclKind::optimizer, value.text)
+                                                           : std::nullopt) {
       reported.help("write `" + *near + "(…)`, without quotes");
     }
     return {};
@@ -386,7 +396,9 @@ class TrainReader {
     Emitter& emitter = evaluator.emitter();
     if (!value.ok()) return std::nullopt;
     if (!value.is(ValueKind::tensor)) {
-      evaluator.reporter().report(range, diag::setting_type, what, "a float scalar computed from weights", evaluator.shown(value));
+      auto reported =
+          evaluator.reporter().report(range, diag::setting_type, what, "a float scalar computed from weights", evaluator.shown(value));
+      advise_loss(evaluator, reported, value, range);
       return std::nullopt;
     }
     const Tensor x = emitter.use(value.tensor, range, what);

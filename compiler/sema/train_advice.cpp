@@ -69,12 +69,43 @@ std::string within_setting(const Evaluator& evaluator, const Settings& settings,
   return parameter ? fmt::format("optimizer = {}({} = …)", decl->name.text, *parameter) : "";
 }
 
-std::optional<std::string> optimizer_called(const Evaluator& evaluator, const Decl& train, const std::string& text) {
+std::optional<std::string> declaration_called(const Evaluator& evaluator, source::Range file, DeclKind kind, const std::string& text) {
   std::vector<std::string> names;
-  for (const Globals* globals = &evaluator.globals(train.range); globals; globals = globals->outer)
-    add_names(*globals, DeclKind::optimizer, names);
+  for (const Globals* globals = &evaluator.globals(file); globals; globals = globals->outer) add_names(*globals, kind, names);
   std::sort(names.begin(), names.end());
   return std::find(names.begin(), names.end(), text) != names.end() ? std::optional(text) : nearest(text, names);
+}
+
+bool calls_nothing(Evaluator& evaluator, const Expr& value, DeclKind kind, Scope* scope) {
+  const Expr& callee = value.kind == ExprKind::call ? *value.items[0] : value;
+  if (callee.kind != ExprKind::name || evaluator.is_known(callee.name, callee.range, scope)) return false;
+  evaluator.unknown_declaration(callee.name, callee.range, kind);
+  return true;
+}
+
+void advise_loss(Evaluator& evaluator, source::Reported& reported, const Value& value, source::Range range) {
+  const Decl* decl = value.is(ValueKind::declared) ? value.closure->decl : nullptr;
+  if (value.is(ValueKind::text)) {
+    const auto name = declaration_called(evaluator, range, DeclKind::function, value.text);
+    if (!name) {
+      reported.help("a loss is an expression, such as `mean(squared_error(prediction, target))`");
+      return;
+    }
+    for (const Globals* globals = &evaluator.globals(range); globals && !decl; globals = globals->outer) decl = globals->find(*name);
+  }
+  if (!decl || decl->kind != DeclKind::function || decl->parameters.size() < 2 || !decl->type) return;
+  const std::string call = fmt::format("{}(prediction, {})", decl->name.text, decl->parameters[1].name.text);
+  const std::string loss = decl->type->dims.empty() ? call : "mean(" + call + ")";
+  reported.help(fmt::format("write `loss = {}`: an expression, in which a field of the example stands for `{}`", loss,
+                            decl->parameters[1].name.text));
+}
+
+void advise_count(const Evaluator& evaluator, source::Reported& reported, const Value& value, source::Range range) {
+  if (!value.is(ValueKind::quantity) || value.text != "count") return;
+  const bool command_line = evaluator.options().spoken_in.contains(range.file.index);
+  const char* setting = value.unit.starts_with("epoch") ? "epochs" : "steps";
+  reported.help(command_line ? fmt::format("write `--set {}={}`", setting, value.number)
+                             : fmt::format("write `{} = {}`", setting, value.number));
 }
 
 }  // namespace dtl::sema

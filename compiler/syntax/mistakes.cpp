@@ -17,6 +17,11 @@ bool opens(int32_t type) { return type == DtlParser::OPEN_PAREN || type == DtlPa
 bool closes(int32_t type) { return type == DtlParser::CLOSE_PAREN || type == DtlParser::CLOSE_BRACKET || type == DtlParser::CLOSE_BRACE; }
 bool is_reserved(int32_t type) { return type >= DtlParser::PARAM && type <= DtlParser::NOT; }
 
+bool is_arithmetic(int32_t type) {
+  return type == DtlParser::PLUS || type == DtlParser::MINUS || type == DtlParser::STAR || type == DtlParser::SLASH ||
+         type == DtlParser::POWER;
+}
+
 bool is_unit(std::string_view word) { return word == "step" || word == "steps" || word == "epoch" || word == "epochs"; }
 
 bool begins_expression(int32_t type) {
@@ -177,10 +182,26 @@ void Mistakes::advise(source::Reported& reported, const Mistake& mistake) const 
     return at >= 0 && at < static_cast<int32_t>(list_.tokens.size()) ? list_.tokens[static_cast<size_t>(at)].type : kEndOfText;
   };
   const int32_t found = type(mistake.token);
+  const auto touches_next = [&](int32_t at) {
+    return at >= 0 && list_.tokens[static_cast<size_t>(at)].end == list_.tokens[static_cast<size_t>(at) + 1].begin;
+  };
   const auto expects = [&](int32_t wanted) {
     return std::find(mistake.expected.begin(), mistake.expected.end(), wanted) != mistake.expected.end();
   };
-  if (expects(DtlParser::OPEN_BRACE) && found == DtlParser::NEWLINE && type(mistake.token + 1) == DtlParser::OPEN_BRACE) {
+  if (found == DtlParser::EQUALS && is_arithmetic(type(mistake.token - 1)) && touches_next(mistake.token - 1)) {
+    // `x += 1` of other languages.
+    const std::string before = type(mistake.token - 2) == DtlParser::NAME ? std::string(text(mistake.token - 2)) : "x";
+    reported.help(fmt::format("a `state` changes by `{0} <- {0} {1} …`; a value has a new one of its name by `let {0} = {0} {1} …`", before,
+                              text(mistake.token - 1)));
+  } else if (found == DtlParser::IF && expects(DtlParser::PLUS)) {
+    reported.help("a choice is written `if condition { a } else { b }`");
+  } else if (found == DtlParser::QUESTION && expects(DtlParser::PLUS)) {
+    reported.help("a choice is written `if condition { a } else { b }`");
+  } else if ((found == DtlParser::QUESTION || found == DtlParser::COLON) && expects(DtlParser::ELLIPSIS) &&
+             !expects(DtlParser::OPEN_RANGE)) {
+    reported.help(
+        "a dimension of any size has a name: `batch` that of the examples, `n` another; `...` stands for any number of dimensions");
+  } else if (expects(DtlParser::OPEN_BRACE) && found == DtlParser::NEWLINE && type(mistake.token + 1) == DtlParser::OPEN_BRACE) {
     reported.help("`{` stands on the line of its header");
   } else if (found == DtlParser::OPEN_RANGE) {
     reported.help("outside `[]` a range has both ends: `0 .. n`");

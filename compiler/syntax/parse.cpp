@@ -136,11 +136,44 @@ Chosen all_of(const TokenList& list) {
   return all;
 }
 
+/// Whether some line outside of all brackets begins as a declaration does, be it with a misspelt word: `modle Net (…) … {`.
+bool has_declaration(const TokenList& list) {
+  int depth = 0;
+  bool begins = true;
+  for (size_t i = 0; i < list.tokens.size(); ++i) {
+    const int32_t type = list.tokens[i].type;
+    if (depth == 0 && begins && type >= DtlParser::PARAM && type <= DtlParser::TRAIN) return true;
+    if (depth == 0 && begins && type == DtlParser::IMPORT) return true;
+    if (depth == 0 && !begins && type == DtlParser::OPEN_BRACE) return true;
+    begins = type == DtlParser::NEWLINE;
+    depth += opens(type) - closes(type);
+  }
+  return false;
+}
+
+/// A file that is no program at all, a table for example, is told of once.
+void keep_first(source::Sink& all, source::Sink& sink, std::string_view file) {
+  all.sort();
+  source::Reported reported = sink.add(*all.all()[0]);
+  reported.note({}, "nothing here begins a declaration: this does not look like a DTL program");
+  if (file.ends_with(".csv"))
+    reported.help(fmt::format("a program names its data: `dataset Data {{ train = csv(\"{}\"), batch = 32 }}`", file));
+}
+
 }  // namespace
 
-std::unique_ptr<Ast> parse(const source::SourceSet& sources, source::FileId file, source::Sink& sink) {
+std::unique_ptr<Ast> parse(const source::SourceSet& sources, source::FileId file, source::Sink& into) {
+  source::Sink sink;
   std::optional<TokenList> list = read_tokens(sources, file, sink);
-  if (!list) return nullptr;
+  const auto forward = [&] {
+    const bool program = !list || list->tokens.size() == 1 || has_declaration(*list);
+    if (!program && sink.has_errors()) return keep_first(sink, into, sources.file(file).name);
+    for (const source::Diagnostic* diagnostic : sink.all()) into.add(*diagnostic);
+  };
+  if (!list) {
+    forward();
+    return nullptr;
+  }
   auto ast = std::make_unique<Ast>();
   ast->file = file;
   ast->comments = std::move(list->comments);
@@ -157,6 +190,7 @@ std::unique_ptr<Ast> parse(const source::SourceSet& sources, source::FileId file
   }
   for (Comment& loose : builder.loose_docs()) ast->comments.push_back(std::move(loose));
   std::sort(ast->comments.begin(), ast->comments.end(), [](const Comment& a, const Comment& b) { return a.range.begin < b.range.begin; });
+  forward();
   return ast;
 }
 

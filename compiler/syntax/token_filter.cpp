@@ -232,7 +232,9 @@ class Filter {
       explicit_ = false;
       restart();
     }
-    if (raw.type == DtlLexer::COMMA || raw.type == DtlLexer::NEWLINE) {
+    if (raw.type == DtlLexer::SLASH && next_type(i) == DtlLexer::STAR && raws_[i + 1].begin == raw.end) {
+      block_comment(i);
+    } else if (raw.type == DtlLexer::COMMA || raw.type == DtlLexer::NEWLINE) {
       separator(i);
     } else if (raw.type == DtlLexer::OPEN_PAREN || raw.type == DtlLexer::OPEN_BRACKET || raw.type == DtlLexer::OPEN_BRACE) {
       return open_bracket(raw);
@@ -249,6 +251,17 @@ class Filter {
       return !deepens(raw.type) || deepen(raw);
     }
     return true;
+  }
+
+  /// A comment of other languages: told once, and passed over to its end.
+  void block_comment(size_t i) {
+    const int32_t begin = raws_[i].begin;
+    const size_t close = text_.find("*/", static_cast<size_t>(begin) + 2);
+    const auto end = static_cast<int32_t>(close == std::string_view::npos ? text_.size() : close + 2);
+    if (may_report())
+      sink_.report(range(begin, begin + 2), diag::bad_character, "`/*`").help("a comment starts with `//` on each of its lines");
+    for (size_t inside = i; inside < raws_.size() && raws_[inside].begin < end; ++inside) raws_[inside].type = DtlLexer::BLANKS;
+    damage(false);
   }
 
   void open_string(const Raw& raw) {
@@ -379,6 +392,7 @@ class Filter {
     if (what == "!") reported.help("write `not`");
     if (what == "'" || what == "''") reported.help("strings are in double quotes");
     if (what == "#") reported.help("a comment starts with `//`");
+    if (what == "^") reported.help("a power is written `x ** 2`");
     if (static_cast<unsigned char>(what[0]) >= 0x80)
       reported.help("names are of letters a to z, A to Z, digits and `_`; anything else belongs in a string");
   }

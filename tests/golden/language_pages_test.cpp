@@ -57,13 +57,15 @@ Ran parse_part(const std::string& text) {
 
 TEST_CASE("the examples of the language reference are programs") {
   std::vector<fs::path> pages;
-  for (const auto& entry : fs::directory_iterator(fs::path(DTL_SOURCE_DIR) / "docs/language")) pages.push_back(entry.path());
+  for (const char* folder : {"docs/language", "docs/guide"}) {
+    for (const auto& entry : fs::directory_iterator(fs::path(DTL_SOURCE_DIR) / folder)) pages.push_back(entry.path());
+  }
   std::sort(pages.begin(), pages.end());
   REQUIRE(pages.size() > 5);
   int programs = 0;
   for (const fs::path& page : pages) {
     for (const Block& block : blocks_of(page)) {
-      INFO("docs/language/" << page.filename().string() << ":" << block.line);
+      INFO(page.string() << ":" << block.line);
       if (block.kind == "dtl") {
         const Ran ran = run_on({"check"}, block.text);
         INFO(ran.text);
