@@ -112,6 +112,13 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
       ->excludes(write);
   format_command->add_flag("--diff", options.diff, "print what is laid out differently");
 
+  CLI::App* explain_command = app.add_subcommand("explain", "what a strategy makes of a program: collectives, rows, memory");
+  add_program_options(explain_command, options);
+  CLI::Option* compare =
+      explain_command->add_option("--compare", options.compare, "a table of these strategies too, such as 'mirrored,fully_sharded'")
+          ->type_name("STRATEGIES");
+  explain_command->add_flag("--dot", options.dot, "a drawing of the step for Graphviz, with placements")->excludes(compare);
+
   CLI::App* explain_error_command = app.add_subcommand("explain-error", "what a diagnostic means, with a wrong and a right program");
   explain_error_command->add_option("CODE", options.code, "such as DTL1001; without one, all are listed");
 
@@ -152,6 +159,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
     if (*config_command) return config(options, out, err);
     if (*emit_command) return emit(options, out, err);
     if (*format_command) return format(options, out, err);
+    if (*explain_command) return explain(options, out, err);
     if (*explain_error_command) return explain_error(options, out, err);
     if (*repl_command) return repl(options, out, err);
     if (*pass_command) return pass(options, out, err);

@@ -27,6 +27,9 @@ struct Options {
   // emit
   std::string stage, only, stop_after;
   bool list_passes = false;
+  // explain
+  std::string compare;  ///< strategies, parted by commas
+  bool dot = false;
   // explain-error
   std::string code;
   // library
@@ -56,6 +59,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
 // One function per command, each in its own file.
 int config(const Options& options, std::ostream& out, std::ostream& err);
 int check(const Options& options, std::ostream& out, std::ostream& err);
+int explain(const Options& options, std::ostream& out, std::ostream& err);
 int explain_error(const Options& options, std::ostream& out, std::ostream& err);
 int eval(const Options& options, std::ostream& out, std::ostream& err);
 int emit(const Options& options, std::ostream& out, std::ostream& err);

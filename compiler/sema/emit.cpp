@@ -32,7 +32,8 @@ Tensor Emitter::value(std::string name, TensorType type, Range range, bool lead)
 Statement& Emitter::statement(StatementKind kind, Range range) {
   Statement& statement = context_->body->statements.emplace_back();
   statement.kind = kind;
-  statement.range = range;
+  // What the library makes is told where the program calls it.
+  statement.range = reporter_->place(range);
   return statement;
 }
 
