@@ -43,6 +43,8 @@ std::string what_of(const Graph& graph, const graph::OpTable& ops, const graph::
   }
   const Node& node = graph[*graph[from].node];
   const std::string& op = ops[node.op].name();
+  // Of what went over another axis before: what that was.
+  if (is_collective(op)) return what_of(graph, ops, function, node.operands[static_cast<size_t>(graph[from].result)], from);
   return op == "reduce" ? std::string(name_of(node.attrs.get<ReduceOp>("op"))) : op;
 }
 

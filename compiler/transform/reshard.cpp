@@ -136,19 +136,20 @@ std::vector<Step> steps_between(Placements now, const Placements& to) {
     }
     return false;
   };
-  // Innermost first: what needs links and leaves no new split over a dimension that an outer axis is about to change.
+  // Innermost first: splits that go, or change over no dimension that an outer axis is about to change.
   for (size_t axis = now.size(); axis-- > 0;) {
     if (now[axis].kind == PlacementKind::split) {
       if (now[axis] == to[axis] && !outer_changes(axis, now[axis].dim)) continue;
       const bool directly = to[axis].kind == PlacementKind::split && to[axis] != now[axis] && !outer_changes(axis, to[axis].dim) &&
                             !outer_changes(axis, now[axis].dim);
       take(axis, directly ? to[axis] : Placement::broadcast());
-    } else if (now[axis].kind == PlacementKind::partial && to[axis].kind == PlacementKind::broadcast) {
-      take(axis, to[axis]);
     }
   }
-  for (size_t axis = 0; axis < now.size(); ++axis) {
-    if (now[axis] != to[axis]) take(axis, to[axis]);
+  // What makes parts before what moves wholes: an all-reduce then moves the parts alone.
+  for (const bool parts : {true, false}) {
+    for (size_t axis = 0; axis < now.size(); ++axis) {
+      if (now[axis] != to[axis] && (to[axis].kind == PlacementKind::split) == parts) take(axis, to[axis]);
+    }
   }
   return steps;
 }
