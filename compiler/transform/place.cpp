@@ -1,7 +1,8 @@
-// Greedy placement, node by node and mesh axis by mesh axis.
+// Placement forward over the nodes, mesh axis by mesh axis, again with a look ahead as long as that saves bytes.
 #include "compiler/transform/place.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 #include "compiler/graph/rewriter.h"
 #include "compiler/source/check.h"
 #include "compiler/transform/dead_nodes.h"
+#include "compiler/transform/foresight.h"
 #include "compiler/transform/pass.h"
 #include "compiler/transform/reshard.h"
 
@@ -62,6 +64,30 @@ Placements with_own(const Graph& graph, Placements role, const std::string& path
   return role;
 }
 
+/// What a pin asks of its value.
+Placements asked_by_pin(const Graph& graph, const Node& node) {
+  const std::string& role = node.attrs.get<std::string>("role");
+  const Placements& asked = role == "batch"       ? graph.strategy.batch
+                            : role == "weights"   ? graph.strategy.weights
+                            : role == "gradients" ? graph.strategy.gradients
+                                                  : graph.strategy.optimizer;
+  return fitted(graph, with_own(graph, asked, node.attrs.get_or<std::string>("of", {}), role == "weights"), graph[node.results[0]].type);
+}
+
+/// How many results have the batch as a dimension, and would not be split along it although the strategy splits the batch.
+int whole_batches(const Graph& graph, const PlacementRow& row, const std::vector<types::TensorType>& types, size_t axis) {
+  const Placements& batch = graph.strategy.batch;
+  if (axis >= batch.size() || batch[axis].kind != PlacementKind::split) return 0;
+  int count = 0;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto& dims = types[i].dims;
+    if (std::none_of(dims.begin(), dims.end(), has_batch)) continue;
+    const bool split = row.results[i].kind == PlacementKind::split && has_batch(dims[static_cast<size_t>(row.results[i].dim)]);
+    count += split ? 0 : 1;
+  }
+  return count;
+}
+
 /// Where a parameter or result lives; nothing where its role leaves it open.
 std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, const types::TensorType& type) {
   switch (port.role) {
@@ -90,8 +116,15 @@ std::optional<Placements> asked_of(const Graph& graph, const graph::Port& port, 
 
 class Placer {
  public:
-  Placer(const Graph& old, const graph::OpTable& ops, graph::Rewriter& rewriter, graph::FunctionId function)
-      : old_(old), ops_(ops), rewriter_(rewriter), function_(old[function]), builder_(rewriter.builder()), resharder_(builder_) {
+  /// Without `ahead`, each node takes what is cheapest now.
+  Placer(const Graph& old, const graph::OpTable& ops, graph::Rewriter& rewriter, graph::FunctionId function, const Foresight* ahead)
+      : old_(old),
+        ops_(ops),
+        rewriter_(rewriter),
+        function_(old[function]),
+        ahead_(ahead),
+        builder_(rewriter.builder()),
+        resharder_(builder_) {
     for (const graph::Port& port : function_.results) defers_ = defers_ || port.role == Role::pending;
   }
 
@@ -114,23 +147,32 @@ class Placer {
     for (const graph::Port& port : function_.results) result(port);
   }
 
+  /// After run: where the values of the function are, as their nodes give them.
+  void note(Placed& placed) {
+    placed.placements.resize(old_.values.size());
+    placed.bytes.resize(old_.values.size());
+    const auto add = [&](ValueId value) {
+      const auto at = static_cast<size_t>(value.index);
+      placed.placements[at] = placements_of(rewriter_.map(value));
+      placed.bytes[at] = member_bytes(builder_.graph(), rewriter_.map(value));
+    };
+    for (const graph::Port& port : function_.params) add(port.value);
+    for (const NodeId id : function_.nodes) {
+      for (const ValueId value : old_[id].results) add(value);
+    }
+  }
+
  private:
   Placements& placements_of(ValueId value) { return builder_.graph()[value].placements; }
   size_t axes() const { return old_.strategy.mesh.axes.size(); }
 
   void pin(NodeId id) {
     const Node& node = old_[id];
-    const std::string& role = node.attrs.get<std::string>("role");
-    const Placements& asked = role == "batch"       ? old_.strategy.batch
-                              : role == "weights"   ? old_.strategy.weights
-                              : role == "gradients" ? old_.strategy.gradients
-                                                    : old_.strategy.optimizer;
     const ValueId value = rewriter_.map(node.operands[0]);
-    const Placements to =
-        fitted(old_, with_own(old_, asked, node.attrs.get_or<std::string>("of", {}), role == "weights"), old_[node.results[0]].type);
+    const Placements to = asked_by_pin(old_, node);
     if (!resharder_.reachable(value, to))
       refuse(node, fmt::format("a value that is {} cannot become {}, as the strategy asks of its {}", types::str(placements_of(value)),
-                               types::str(to), role));
+                               types::str(to), node.attrs.get<std::string>("role")));
     rewriter_.set(node.results[0], resharder_.reshard(value, to, old_[node.results[0]].name));
   }
 
@@ -223,7 +265,9 @@ class Placer {
     for (const PlacementRow& row : rows) {
       const auto [bytes, slices] = reaching(row, operands, axis);
       if (bytes < 0) continue;
-      const Rank rank{whole_batches(row, result_types, axis), bytes, slices, spread(row)};
+      int64_t later = ahead_ ? ahead_->work(node, row, axis) : 0;
+      for (size_t i = 0; ahead_ && i < node.results.size(); ++i) later += ahead_->after(node.results[i], axis, row.results[i]);
+      const Rank rank{whole_batches(old_, row, result_types, axis), bytes + later, slices, spread(row)};
       if (!best || rank < *best) {
         best = rank;
         chosen = &row;
@@ -242,26 +286,12 @@ class Placer {
       bool counted = false;
       for (size_t j = 0; j < i; ++j) counted = counted || (operands[j] == operands[i] && row.operands[j] == row.operands[i]);
       if (counted) continue;
-      const auto cost = resharder_.cost(operands[i], axis, row.operands[i]);
+      const auto cost = resharder_.cost(operands[i], axis, row.operands[i], ahead_ ? moved_by : cost_of);
       if (!cost) return {-1, 0};
-      bytes += *cost;
+      bytes += *cost + (ahead_ && *cost > 0 ? kStart : 0);
       slices += *cost == 0 && !resharder_.has(operands[i], axis, row.operands[i]) ? 1 : 0;
     }
     return {bytes, slices};
-  }
-
-  /// How many results have the batch as a dimension, and would not be split along it although the strategy splits the batch.
-  int whole_batches(const PlacementRow& row, const std::vector<types::TensorType>& types, size_t axis) const {
-    const Placements& batch = old_.strategy.batch;
-    if (axis >= batch.size() || batch[axis].kind != PlacementKind::split) return 0;
-    int count = 0;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const auto& dims = types[i].dims;
-      if (std::none_of(dims.begin(), dims.end(), has_batch)) continue;
-      const bool split = row.results[i].kind == PlacementKind::split && has_batch(dims[static_cast<size_t>(row.results[i].dim)]);
-      count += split ? 0 : 1;
-    }
-    return count;
   }
 
   static int spread(const PlacementRow& row) {
@@ -335,6 +365,7 @@ class Placer {
   const graph::OpTable& ops_;
   graph::Rewriter& rewriter_;
   const graph::Function& function_;
+  const Foresight* ahead_;
   graph::Builder& builder_;
   Resharder resharder_;
   bool defers_ = false;  ///< some of its sums wait for a reduction in another function
@@ -352,24 +383,122 @@ bool is_placed(const Graph& graph, const graph::Function& function) {
   return std::any_of(values.begin(), values.end(), [&](ValueId value) { return !graph[value].placements.empty(); });
 }
 
-}  // namespace
+/// Bytes over the links of a function that is placed (reshard.h, moved_by), and the work of its nodes (foresight.h).
+int64_t cost_of_function(const Graph& graph, const graph::OpTable& ops, const graph::Function& function) {
+  int64_t sum = 0;
+  for (const NodeId id : function.nodes) {
+    const Node& node = graph[id];
+    const std::string& op = ops[node.op].name();
+    if (op != "all_reduce" && op != "reduce_scatter" && op != "all_gather" && op != "all_to_all") {
+      int64_t work = work_of(graph, ops, node);
+      for (size_t axis = 0; axis < graph.strategy.mesh.axes.size(); ++axis) {
+        std::vector<Placement> operands, results;
+        for (const ValueId value : node.operands) operands.push_back(graph[value].placements[axis]);
+        for (const ValueId value : node.results) results.push_back(graph[value].placements[axis]);
+        if (divides(operands, results)) work /= 2;
+      }
+      sum += work;
+      continue;
+    }
+    const auto axis = static_cast<size_t>(node.attrs.get<int64_t>("axis"));
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const graph::Value &from = graph[node.operands[i]], &to = graph[node.results[i]];
+      const auto change = change_of(from.placements[axis], to.placements[axis]);
+      if (!change) continue;  // written in the program, of values that each member has for itself
+      const int64_t members = from.placements[axis].kind == PlacementKind::split ? graph.strategy.mesh.axes[axis].size : 1;
+      const int64_t cost = moved_by(*change, std::max<int64_t>(1, member_bytes(graph, node.operands[i])) * members);
+      sum += cost == 0 ? 0 : cost + kStart;
+    }
+  }
+  return sum;
+}
 
-Graph place(const Graph& graph, const graph::OpTable& ops) {
+/// Is there anything to weigh? Where weights are whole on every member, the batch's division decides all.
+bool has_choice(const types::Strategy& strategy) {
+  const auto splits = [](const Placements& placements) {
+    return std::any_of(placements.begin(), placements.end(), [](const Placement& p) { return p.kind == PlacementKind::split; });
+  };
+  return !strategy.own.empty() || splits(strategy.weights) || splits(strategy.gradients) || splits(strategy.optimizer);
+}
+
+std::vector<Wanted> ends_of(const Graph& graph, const graph::OpTable& ops, const graph::Function& function) {
+  std::vector<Wanted> ends;
+  for (const NodeId id : function.nodes) {
+    if (ops[graph[id].op].name() == "pin") ends.push_back({graph[id].operands[0], asked_by_pin(graph, graph[id])});
+  }
+  for (const graph::Port& port : function.results) {
+    if (const auto asked = asked_of(graph, port, graph[port.value].type)) ends.push_back({port.value, *asked});
+  }
+  return ends;
+}
+
+struct Round {
+  Graph graph;
+  std::vector<Placed> placed;  ///< by function; empty where it came placed
+  std::vector<int64_t> costs;  ///< by function
+  bool came_placed = false;    ///< some function
+};
+
+using Foresights = std::vector<std::shared_ptr<const Foresight>>;
+
+Round place_all(const Graph& graph, const graph::OpTable& ops, const Foresights& ahead) {
+  Round round;
   graph::Rewriter rewriter(graph, ops);
-  bool came_placed = false;
+  round.placed.resize(graph.functions.size());
   for (size_t f = 0; f < graph.functions.size(); ++f) {
     const graph::FunctionId function{static_cast<int32_t>(f)};
     if (is_placed(graph, graph[function])) {
-      came_placed = true;
+      round.came_placed = true;
       rewriter.copy_function(function);
       continue;
     }
     rewriter.begin(function);
-    Placer(graph, ops, rewriter, function).run();
+    Placer placer(graph, ops, rewriter, function, ahead[f].get());
+    placer.run();
+    placer.note(round.placed[f]);
   }
   // A value that every reader wants in parts, made in parts, is not wanted whole.
-  graph::Graph placed = without_dead_nodes(rewriter.take(), ops);
-  if (came_placed) {
+  round.graph = without_dead_nodes(rewriter.take(), ops);
+  for (const graph::Function& function : round.graph.functions) round.costs.push_back(cost_of_function(round.graph, ops, function));
+  return round;
+}
+
+}  // namespace
+
+Graph place(const Graph& graph, const graph::OpTable& ops) {
+  const size_t functions = graph.functions.size();
+  Foresights best(functions);
+  Round round = place_all(graph, ops, best);
+  Graph placed = std::move(round.graph);
+  if (has_choice(graph.strategy)) {
+    std::vector<int64_t> costs = round.costs;
+    bool better = false, last_is_best = false;
+    // First what each node would have if all went along, then what it has as things stand.
+    for (const Foresight::Others others : {Foresight::Others::follow, Foresight::Others::stay}) {
+      Foresights ahead(functions);
+      for (size_t f = 0; f < functions; ++f) {
+        if (round.placed[f].placements.empty() || costs[f] == 0) continue;
+        const auto whole = [&graph](const PlacementRow& row, const std::vector<types::TensorType>& types, size_t axis) {
+          return whole_batches(graph, row, types, axis);
+        };
+        ahead[f] = std::make_shared<Foresight>(graph, ops, graph.functions[f], round.placed[f], ends_of(graph, ops, graph.functions[f]),
+                                               whole, others);
+      }
+      round = place_all(graph, ops, ahead);
+      last_is_best = true;
+      for (size_t f = 0; f < functions; ++f) {
+        if (round.costs[f] < costs[f]) {
+          costs[f] = round.costs[f];
+          best[f] = ahead[f];
+          better = true;
+        } else {
+          last_is_best = last_is_best && ahead[f] == best[f];
+        }
+      }
+    }
+    if (better) placed = last_is_best ? std::move(round.graph) : place_all(graph, ops, best).graph;
+  }
+  if (round.came_placed) {
     if (const std::string broken = place_broken(placed, ops); !broken.empty())
       throw PlaceError{{}, "a function comes placed otherwise than the strategy asks: " + broken};
   }

@@ -50,6 +50,8 @@ int64_t cost_of(Change change, int64_t bytes) {
   __builtin_unreachable();
 }
 
+int64_t moved_by(Change change, int64_t bytes) { return change == Change::reduce_scatter ? bytes : cost_of(change, bytes); }
+
 int64_t member_bytes(const graph::Graph& graph, ValueId id) {
   const graph::Value& value = graph[id];
   const auto& axes = graph.strategy.mesh.axes;
@@ -84,7 +86,7 @@ Resharder::Versions Resharder::versions(ValueId value) const {
   return all;
 }
 
-std::optional<int64_t> Resharder::cost(ValueId value, size_t axis, const Placement& to) const {
+std::optional<int64_t> Resharder::cost(ValueId value, size_t axis, const Placement& to, int64_t (*cost_of_change)(Change, int64_t)) const {
   std::optional<int64_t> least;
   for (const auto& [placements, version] : versions(value)) {
     const auto change = change_of(placements[axis], to);
@@ -93,7 +95,7 @@ std::optional<int64_t> Resharder::cost(ValueId value, size_t axis, const Placeme
     const int64_t bytes = std::max<int64_t>(1, member_bytes(builder_.graph(), version));
     // Members of a split hold parts: what moves is counted in whole values.
     const int64_t members = placements[axis].kind == PlacementKind::split ? builder_.graph().strategy.mesh.axes[axis].size : 1;
-    const int64_t here = cost_of(*change, bytes * members);
+    const int64_t here = cost_of_change(*change, bytes * members);
     if (!least || here < *least) least = here;
   }
   return least;

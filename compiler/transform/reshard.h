@@ -26,6 +26,8 @@ std::optional<Change> change_of(const types::Placement& from, const types::Place
 /// plan keeps its shape when that changes. A reduce-scatter is charged as an all-reduce: what it saves is mostly paid back by
 /// the gather that follows, so it is never chosen for its own sake, only asked for.
 int64_t cost_of(Change change, int64_t bytes);
+/// The same where what follows is weighed too: a reduce-scatter then costs what it moves, half of an all-reduce.
+int64_t moved_by(Change change, int64_t bytes);
 
 /// Bytes of `value` at the bounds of its dimensions, as one member holds it: parts where it is split.
 int64_t member_bytes(const graph::Graph& graph, graph::ValueId value);
@@ -37,7 +39,8 @@ class Resharder {
 
   /// Bytes over the links to have `value` as `to` along `axis`, from whichever of its placements is nearest; 0 if it is there
   /// already or needs a local slice only. Nothing: there is no way.
-  std::optional<int64_t> cost(graph::ValueId value, size_t axis, const types::Placement& to) const;
+  std::optional<int64_t> cost(graph::ValueId value, size_t axis, const types::Placement& to,
+                              int64_t (*cost_of_change)(Change, int64_t) = cost_of) const;
   /// Has `value` a version placed like that along `axis`?
   bool has(graph::ValueId value, size_t axis, const types::Placement& to) const;
   bool reachable(graph::ValueId value, const types::Placements& to) const;
