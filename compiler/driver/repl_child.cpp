@@ -191,7 +191,7 @@ class Work {
     }
     request.path = input_.item->first;
     for (const auto& [name, tensor] : input_.held) {
-      if (is_mentioned(name)) request.held.push_back({name, tensor.type});
+      if (is_mentioned(name)) request.held.push_back({name, tensor.type, input_.held_after.at(name)});
     }
     request.gradient = input_.ask == Ask::gradient;
     return compilation_.check_expression(request, result_);
@@ -199,16 +199,8 @@ class Work {
 
   /// Whether the name stands anywhere in what is evaluated: what does not need not be read.
   bool is_mentioned(const std::string& name) const {
-    const auto mentions = [&](const std::string& text) {
-      const auto part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
-      for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-        const size_t end = at + name.size();
-        if ((at == 0 || !part(text[at - 1])) && (end == text.size() || !part(text[end]))) return true;
-      }
-      return false;
-    };
-    return mentions(input_.item->second) ||
-           std::any_of(input_.lets.begin(), input_.lets.end(), [&](const LabelledText& let) { return mentions(let.second); });
+    return mentions(input_.item->second, name) ||
+           std::any_of(input_.lets.begin(), input_.lets.end(), [&](const LabelledText& let) { return mentions(let.second, name); });
   }
 
   bool evaluate() {
@@ -345,6 +337,15 @@ constexpr int kOutputLost = 1;
 }
 
 }  // namespace
+
+bool mentions(const std::string& text, const std::string& name) {
+  const auto part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !part(text[at - 1])) && (end == text.size() || !part(text[end]))) return true;
+  }
+  return false;
+}
 
 std::optional<ReplChildOutput> run_in_child(const ReplChildInput& input, std::ostream& out, std::ostream& err) {
   out.flush();

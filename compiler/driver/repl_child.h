@@ -20,7 +20,8 @@ struct ReplChildInput {
   Options options;
   std::vector<LabelledText> declarations, lets;
   std::map<std::string, ReplTensor> held;
-  std::string checkpoints;  ///< where the session keeps what it trained; empty: nothing yet
+  std::map<std::string, size_t> held_after;  ///< how many of the lets came before it
+  std::string checkpoints;                   ///< where the session keeps what it trained; empty: nothing yet
   std::optional<LabelledText> item;
   Ask ask = Ask::value;
   std::string checked;         ///< not empty: nothing is evaluated, the declarations are checked; the text with this label is new
@@ -35,6 +36,9 @@ struct ReplChildOutput {
   std::map<std::string, ReplTensor> tensors;
   std::set<std::string> told;  ///< warnings
 };
+
+/// Whether a name stands in a text as a word.
+bool mentions(const std::string& text, const std::string& name);
 
 /// Runs in a child and waits for it; Ctrl-C meanwhile is the child's. Nothing where the child was stopped or died, of which
 /// the user is told.

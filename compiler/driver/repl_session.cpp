@@ -93,6 +93,7 @@ struct ReplSession::Child {
     for (const Text& text : session.declarations_) input.declarations.emplace_back(text.label, text.text);
     for (const Text& text : session.lets_) input.lets.emplace_back(text.label, text.text);
     input.held = session.held_;
+    input.held_after = session.held_after_;
     input.checkpoints = session.checkpoints_;
     input.told = session.told_;
   }
@@ -104,9 +105,29 @@ std::optional<ReplChildOutput> ReplSession::run(const Child& child) {
   return output;
 }
 
-void ReplSession::forget(const std::string& name) {
-  held_.erase(name);
-  std::erase_if(lets_, [&](const Text& text) { return std::find(text.names.begin(), text.names.end(), name) != text.names.end(); });
+void ReplSession::forget_hidden(const std::vector<std::string>& hidden, const std::string& by) {
+  for (const std::string& name : hidden) {
+    const bool needed =
+        mentions(by, name) || std::any_of(lets_.begin(), lets_.end(), [&](const Text& text) { return mentions(text.text, name); });
+    if (!needed) held_.erase(name);
+  }
+  // Newest first: what a later one that stays speaks of, stays.
+  for (size_t i = lets_.size(); i-- > 0;) {
+    const Text& text = lets_[i];
+    const auto speaks_of = [](const std::string& of, const std::vector<std::string>& names) {
+      return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return mentions(of, name); });
+    };
+    const bool all_hidden = std::all_of(text.names.begin(), text.names.end(), [&](const std::string& name) {
+      const auto later = [&](const Text& other) { return std::find(other.names.begin(), other.names.end(), name) != other.names.end(); };
+      return std::find(hidden.begin(), hidden.end(), name) != hidden.end() ||
+             std::any_of(lets_.begin() + static_cast<int64_t>(i) + 1, lets_.end(), later);
+    });
+    const bool needed = speaks_of(by, text.names) || std::any_of(lets_.begin() + static_cast<int64_t>(i) + 1, lets_.end(),
+                                                                 [&](const Text& other) { return speaks_of(other.text, text.names); });
+    if (!all_hidden || needed) continue;
+    lets_.erase(lets_.begin() + static_cast<int64_t>(i));
+    for (auto& [name, after] : held_after_) after -= after > i ? 1 : 0;
+  }
 }
 
 bool ReplSession::input(const std::string& text) {
@@ -117,15 +138,21 @@ bool ReplSession::input(const std::string& text) {
   const std::optional<ReplChildOutput> output = run(child);
   if (!output || !output->good) return false;
   if (output->let_names.empty()) {
-    if (output->tensors.contains("it")) held_["it"] = output->tensors.at("it");
+    if (output->tensors.contains("it")) {
+      held_["it"] = output->tensors.at("it");
+      held_after_["it"] = lets_.size();
+    }
     return true;
   }
   // A name means its last `let`; a compile-time value is kept as text, a tensor as its bytes.
-  for (const std::string& name : output->let_names) forget(name);
   bool all_held = true;
   for (const std::string& name : output->let_names) all_held &= output->tensors.contains(name);
+  forget_hidden(output->let_names, all_held ? std::string() : text);
   if (all_held) {
-    for (const std::string& name : output->let_names) held_[name] = output->tensors.at(name);
+    for (const std::string& name : output->let_names) {
+      held_[name] = output->tensors.at(name);
+      held_after_[name] = lets_.size();
+    }
   } else {
     lets_.push_back({output->let_names, label, text});
   }
@@ -165,7 +192,7 @@ bool ReplSession::declare(const std::string& label, const std::string& text) {
   for (size_t i = 0; i < names.size(); ++i) {
     const source::Range range = looked.ast->decls[i]->range;
     declarations_.push_back({{names[i]}, label, std::string(looked.sources.text(range))});
-    forget(names[i]);
+    forget_hidden({names[i]}, {});
   }
   return true;
 }

@@ -62,16 +62,18 @@ class ReplSession {
   struct Child;
 
   bool declare(const std::string& label, const std::string& text);
-  void forget(const std::string& name);
+  /// Names that get another meaning lose their last one, but where a `let` that stays, or the new text `by`, speaks of it.
+  void forget_hidden(const std::vector<std::string>& hidden, const std::string& by);
   std::optional<ReplChildOutput> run(const Child& child);
 
   Options options_;
   std::ostream& out_;
   std::ostream& err_;
   std::vector<Text> declarations_, lets_;
-  std::map<std::string, ReplTensor> held_;  ///< by the name of a `let`
-  std::string checkpoints_;                 ///< a folder of the session's own; empty: nothing is trained yet
-  std::set<std::string> told_;              ///< warnings, each told once
+  std::map<std::string, ReplTensor> held_;    ///< by the name of a `let`
+  std::map<std::string, size_t> held_after_;  ///< how many of `lets_` came before it
+  std::string checkpoints_;                   ///< a folder of the session's own; empty: nothing is trained yet
+  std::set<std::string> told_;                ///< warnings, each told once
   int inputs_ = 0;
 };
 

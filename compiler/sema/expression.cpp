@@ -84,9 +84,18 @@ class ExpressionReader {
     Instance instance;
     instance.path = instance.model = request_.path;
     Instance* outer_instance = evaluator_.enter_instance(&instance);
-    for (const Held& held : request_.held) scope->bind(held.name, Value::of_tensor(read(held)), {});
-    for (const Item* item : request_.lets) evaluator_.run_item(*item, scope);
-    evaluate(*request_.item, scope);
+    // In the order in which they came, each in a scope of its own: a later one hides an earlier one of its name, and what speaks of the
+    // earlier one keeps it.
+    for (size_t i = 0; i <= request_.lets.size(); ++i) {
+      for (const Held& held : request_.held) {
+        if (held.after == i) scope->bind(held.name, Value::of_tensor(read(held)), {});
+      }
+      if (i == request_.lets.size()) break;
+      scope = evaluator_.scopes().inside(scope);
+      evaluator_.run_item(*request_.lets[i], scope);
+      scope = evaluator_.scopes().inside(scope);
+    }
+    evaluate(*request_.item, evaluator_.scopes().inside(scope));
     evaluator_.enter_instance(outer_instance);
     emitter_.enter(outer);
   }

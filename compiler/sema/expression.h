@@ -14,6 +14,7 @@ namespace dtl::sema {
 struct Held {
   std::string name;
   types::TensorType type;
+  size_t after = 0;  ///< it came after so many of the `lets`
 };
 
 struct ExpressionRequest {

@@ -164,6 +164,14 @@ TEST_CASE("expressions are evaluated at once, with their types") {
   CHECK(ran.status == 0);
 }
 
+TEST_CASE("a name given anew keeps what spoke of it") {
+  const Ran ran = script(
+      "let x = 1\nlet x = x + 1\nx\nlet y = x + 1\nlet x = tensor([1.0, 2.0])\ny\nlet y = x * y\nlet x = 7\ny\nx\n"
+      "let f = a => a + x\nlet x = 100\nf(1)\n");
+  CHECK(ran.text == "2\nx: f32[2] [1, 2]\n3\ny: f32[2] [3, 6]\nf32[2] [3, 6]\n7\n8\n");
+  CHECK(ran.status == 0);
+}
+
 TEST_CASE("declarations are kept, and given anew") {
   const Ran ran = script(
       "fn f (x: float[...]) -> float[...] { x + 1 }\n"
