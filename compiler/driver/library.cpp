@@ -139,6 +139,14 @@ int print_library(const Options& options, std::ostream& out, std::ostream& err) 
       print(out, entry, "#");
       return 0;
     }
+    for (const sema::BuiltinDoc& doc : sema::source_docs()) {
+      names.emplace_back(doc.name);
+      if (doc.name != options.name) continue;
+      out << "# " << doc.name << "\n\n"
+          << wrapped(doc.text) << "\n```dtl-part\n"
+          << doc.signature << "\n```\n\nMore in docs/language/data.md.\n";
+      return 0;
+    }
     const auto near = sema::nearest(options.name, names);
     err << fmt::format("the library has no `{}`{}\n", options.name, near ? fmt::format("; did you mean `{}`?", *near) : "");
     return 1;

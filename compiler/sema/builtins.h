@@ -41,6 +41,8 @@ struct BuiltinDoc {
 };
 /// In the order of the reference.
 std::span<const BuiltinDoc> builtin_docs();
+/// Of sources, what they are piped through, and vocabularies (source_docs.cpp): the signature is a use, and there are no examples.
+std::span<const BuiltinDoc> source_docs();
 
 /// Nothing where the name is none of the language's functions.
 const Builtin* find_builtin(std::string_view name);

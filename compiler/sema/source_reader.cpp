@@ -320,6 +320,11 @@ Value read_vocabulary(Evaluator& evaluator, Scope* scope, const SourceContext& c
 }
 
 bool is_source_name(std::string_view name) { return is_later(name) || find_function(name); }
+std::vector<std::string> source_names() {
+  std::vector<std::string> names;
+  for (const SourceFunction& function : kFunctions) names.emplace_back(function.name);
+  return names;
+}
 bool is_vocabulary_name(std::string_view name) { return name == "characters" || name == "words" || name == "categories"; }
 
 }  // namespace dtl::sema

@@ -25,5 +25,7 @@ std::optional<RowExpr> read_row_expr(Evaluator& evaluator, Scope* scope, const s
 /// Names of functions that give or change a source: `idx`, `take`, `csv`, …
 bool is_source_name(std::string_view name);
 bool is_vocabulary_name(std::string_view name);
+/// All functions of sources, without those that make vocabularies.
+std::vector<std::string> source_names();
 
 }  // namespace dtl::sema

@@ -100,6 +100,7 @@ std::string describe(const Value& value) {
     case ValueKind::text:
       return fmt::format("the string \"{}\"", value.text);
     case ValueKind::quantity:
+      if (value.text == "percent") return fmt::format("{:.15g}%", 100 * value.number);
       return fmt::format("a {} of {} {}", value.text, value.number, value.unit);
     case ValueKind::dim:
       return fmt::format("the dimension `{}`", value.dim.str());

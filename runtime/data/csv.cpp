@@ -133,6 +133,12 @@ class Reader {
 
  private:
   void read_header(CsvScanner& scanner) {
+    const std::string_view text = bytes_.text();
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+      throw Fault(5010, {path_, "0", "1", "the file is UTF-16; saved as UTF-8 it can be read"});
+    const size_t ending = text.find('\r');
+    if (ending != std::string_view::npos && ending + 1 < text.size() && text.find('\n') == std::string_view::npos)
+      throw Fault(5010, {path_, "0", "1", "its lines end with a carriage return alone; saved with line feeds it can be read"});
     if (!scanner.next()) throw Fault(5023, {path_});
     if (!scanner.fault.empty()) throw Fault(5010, {path_, "1", std::to_string(scanner.line), scanner.fault});
     std::vector<std::string> names;

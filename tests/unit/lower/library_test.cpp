@@ -7,6 +7,7 @@
 #include "compiler/driver/embedded.h"
 #include "compiler/sema/builtins.h"
 #include "compiler/sema/settings.h"
+#include "compiler/sema/source_reader.h"
 #include "compiler/source/foreign_names.h"
 #include "compiler/syntax/parse.h"
 #include "program_testing.h"
@@ -179,4 +180,19 @@ TEST_CASE("every declaration of the library is documented, with an example that 
       CHECK(value_of(program) == Approx(std::stod(example.result)).margin(1e-9).epsilon(1e-7));
     }
   }
+}
+
+TEST_CASE("library: every source and vocabulary is described once") {
+  std::vector<std::string> described, known = sema::source_names();
+  for (const sema::BuiltinDoc& doc : sema::source_docs()) {
+    CHECK(!doc.text.empty());
+    described.emplace_back(doc.name);
+  }
+  for (const char* name : {"words", "characters", "categories"}) {
+    CHECK(sema::is_vocabulary_name(name));
+    known.emplace_back(name);
+  }
+  std::sort(described.begin(), described.end());
+  std::sort(known.begin(), known.end());
+  CHECK(described == known);
 }

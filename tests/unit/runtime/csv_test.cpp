@@ -173,6 +173,8 @@ TEST_CASE("csv: what is wrong has a row, a line and a column") {
   CHECK(fault_of(folder.plain("empty.csv", "")) == std::vector<std::string>{"5023"});
   CHECK(fault_of(folder.plain("twice.csv", "a,b,a\n1,2,3\n")) == std::vector<std::string>{"5024", "a"});
   CHECK(fault_of(folder.plain("alike.csv", "a b,a-b\n1,2\n")) == std::vector<std::string>{"5025", "a b", "a-b", "a_b"});
+  CHECK(fault_of(folder.plain("wide.csv", std::string("\xff\xfe") + "a")).at(3).find("UTF-16") != std::string::npos);
+  CHECK(fault_of(folder.plain("old.csv", "a,b\r1,2\r")).at(3).find("carriage return") != std::string::npos);
   CsvOptions filled;
   filled.fill_of["z"] = 1;
   CHECK(fault_of(folder.plain("filled.csv", "a\n1\n"), filled) == std::vector<std::string>{"5012", "z"});
