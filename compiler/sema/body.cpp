@@ -30,7 +30,13 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
     const bool last = i + 1 == body.items.size();
     // What follows a requirement was written for values that meet it; further requirements are looked at all the same.
     if (unmet && item.kind != ItemKind::require) return {};
-    Value value = run_item(item, scope);
+    // A name given anew begins a scope: a function that speaks of the earlier one keeps it.
+    Scope* into = scope;
+    const bool hides = item.kind == ItemKind::let && std::any_of(item.names.begin(), item.names.end(),
+                                                                 [&](const syntax::Ident& name) { return scope->find_here(name.text); });
+    if (hides) into = scopes_.inside(scope);
+    Value value = run_item(item, scope, into);
+    scope = into;
     unmet |= item.kind == ItemKind::require && !value.ok();
     if (item.kind != ItemKind::expression && item.kind != ItemKind::if_else) {
       if (last && wants_result) result = item.kind == ItemKind::assign ? Value() : Value::unit_value();
@@ -45,17 +51,19 @@ Value Evaluator::run_items(const syntax::Body& body, Scope* scope, bool wants_re
   return unmet ? Value() : result;
 }
 
-Value Evaluator::run_item(const Item& item, Scope* scope) {
+Value Evaluator::run_item(const Item& item, Scope* scope) { return run_item(item, scope, scope); }
+
+Value Evaluator::run_item(const Item& item, Scope* scope, Scope* into) {
   // What is declared is known afterwards, if only as a mistake.
   const auto declare = [&](auto run) {
     Value done = within_64_bits(item.range, run);
     if (done.ok()) return done;
-    for (const syntax::Ident& name : item.names) scope->bind(name.text, {}, name.range);
+    for (const syntax::Ident& name : item.names) into->bind(name.text, {}, name.range);
     return Value::unit_value();
   };
   switch (item.kind) {
     case ItemKind::let:
-      return declare([&] { return let(item, scope); });
+      return declare([&] { return let(item, scope, into); });
     case ItemKind::weight:
       return declare([&] { return weight(item, scope); });
     case ItemKind::state:
@@ -119,7 +127,7 @@ bool Evaluator::require(const Item& item, Scope* scope) {
   return false;
 }
 
-Value Evaluator::let(const Item& item, Scope* scope) {
+Value Evaluator::let(const Item& item, Scope* scope, Scope* into) {
   Value value = evaluate_as(*item.value, scope, item.type);
   if (value.is(ValueKind::unit)) {
     reporter_.report(item.value->range, diag::no_value);
@@ -144,7 +152,7 @@ Value Evaluator::let(const Item& item, Scope* scope) {
       closure.instance->model = instance_->model;
       value = Value::of_closure(ValueKind::instance, std::move(closure)).at(value.origin);
     }
-    scope->bind(name.text, std::move(value), name.range);
+    into->bind(name.text, std::move(value), name.range);
     return Value::unit_value();
   }
   const bool fits = value.is(ValueKind::tuple) || value.is(ValueKind::list);
@@ -155,7 +163,7 @@ Value Evaluator::let(const Item& item, Scope* scope) {
   for (size_t i = 0; i < item.names.size(); ++i) {
     Value part = value.ok() ? (*value.items)[i] : Value();
     if (part.is(ValueKind::tensor)) emitter_.name(part.tensor, item.names[i].text);
-    scope->bind(item.names[i].text, std::move(part), item.names[i].range);
+    into->bind(item.names[i].text, std::move(part), item.names[i].range);
   }
   return Value::unit_value();
 }

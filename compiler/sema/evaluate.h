@@ -122,6 +122,8 @@ class Evaluator {
   // ---- bodies
   Value run_items(const syntax::Body& body, Scope* scope, bool wants_result);
   Value run_item(const syntax::Item& item, Scope* scope);
+  /// What a `let` names is known in `into`, which is `scope` or within it.
+  Value run_item(const syntax::Item& item, Scope* scope, Scope* into);
   /// Whether it is met, or cannot be told; reports one that is not.
   bool require(const syntax::Item& item, Scope* scope);
   void report_assignment(const syntax::Item& item, Scope* scope);
@@ -201,7 +203,7 @@ class Evaluator {
   bool accept_tensor(Value& value, const syntax::TypeExpr& type, CallTypes& types, const std::string& what, source::Range range);
   void mismatch(const Value& value, const syntax::TypeExpr& type, const CallTypes& types, const std::string& what, source::Range range);
 
-  Value let(const syntax::Item& item, Scope* scope);
+  Value let(const syntax::Item& item, Scope* scope, Scope* into);
   Value weight(const syntax::Item& item, Scope* scope);
   Value state(const syntax::Item& item, Scope* scope);
   Value optimizer_state(const syntax::Item& item, Scope* scope);

@@ -91,9 +91,9 @@ class ExpressionReader {
         if (held.after == i) scope->bind(held.name, Value::of_tensor(read(held)), {});
       }
       if (i == request_.lets.size()) break;
-      scope = evaluator_.scopes().inside(scope);
-      evaluator_.run_item(*request_.lets[i], scope);
-      scope = evaluator_.scopes().inside(scope);
+      Scope* inner = evaluator_.scopes().inside(scope);
+      evaluator_.run_item(*request_.lets[i], scope, inner);
+      scope = inner;
     }
     evaluate(*request_.item, evaluator_.scopes().inside(scope));
     evaluator_.enter_instance(outer_instance);

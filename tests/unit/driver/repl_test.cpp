@@ -172,6 +172,13 @@ TEST_CASE("a name given anew keeps what spoke of it") {
   CHECK(ran.status == 0);
 }
 
+TEST_CASE("a function keeps what its names meant where it was written") {
+  const Ran ran = script(
+      "fn g (a: int) -> int {\nlet x = 1\nlet f = (b => b + x)\nlet x = x + 100\nf(a) + x\n}\ng(1)\nlet t = 5\nlet t = (a => a * "
+      "t)\nt(2)\n");
+  CHECK(ran.text == "103\n10\n");
+}
+
 TEST_CASE("declarations are kept, and given anew") {
   const Ran ran = script(
       "fn f (x: float[...]) -> float[...] { x + 1 }\n"
