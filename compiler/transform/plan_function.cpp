@@ -64,6 +64,7 @@ class FunctionPlanner {
   void run() {
     for (const Port& port : lowered_.function.params) param(port);
     compose_groups();
+    index_items();
     place_results();
     for (size_t at = 0; at < fused_.items.size(); ++at) emit(at);
     for (const Step& copy : copies_) steps_.push_back(copy);
@@ -162,39 +163,37 @@ class FunctionPlanner {
     }
   }
 
-  /// Does an item read what is in memory under `param`, through views or not?
-  bool reads(size_t item, ValueId param) const {
-    if (const auto node = fused_.items[item].node) {
-      const auto& operands = draft_.graph[*node].operands;
-      return std::any_of(operands.begin(), operands.end(), [&](ValueId value) { return lowered_.base(value) == param; });
+  /// Which items read what is kept in which value, in their order, and which item makes a unit: looked up for each state.
+  void index_items() {
+    for (size_t item = 0; item < fused_.items.size(); ++item) {
+      const auto read = [&](ValueId value) {
+        std::vector<size_t>& items = readers_[lowered_.base(value)];
+        if (items.empty() || items.back() != item) items.push_back(item);
+      };
+      if (const auto node = fused_.items[item].node) {
+        item_of_.emplace(*node, item);
+        for (const ValueId value : draft_.graph[*node].operands) read(value);
+        continue;
+      }
+      for (const NodeId unit : fused_.items[item].group.units) item_of_.emplace(unit, item);
+      const Composed& composed = *composed_[item];
+      for (size_t k = 0; k < composed.operands.size(); ++k) {
+        if (!composed.kernel.operands[k].written) read(composed.operands[k]);
+      }
     }
-    const Composed& composed = *composed_[item];
-    for (size_t k = 0; k < composed.operands.size(); ++k) {
-      if (!composed.kernel.operands[k].written && lowered_.base(composed.operands[k]) == param) return true;
-    }
-    return false;
+    for (const Port& port : lowered_.function.results) given_.insert(lowered_.base(port.value));
   }
 
   /// May unit `value` be written over the parameter that holds the state before? Not if anything still reads that.
   bool in_place(ValueId value, std::optional<ValueId> before) const {
     if (!before) return true;
-    for (const Port& port : lowered_.function.results) {
-      if (lowered_.base(port.value) == *before) return false;
-    }
-    const NodeId unit = *lowered_.maker(value);
-    bool after = false;
-    for (size_t item = 0; item < fused_.items.size(); ++item) {
-      if (after && reads(item, *before)) return false;
-      if (const auto node = fused_.items[item].node) {
-        if (node != unit) continue;
-        if (reads(item, *before)) return false;
-        after = true;
-        continue;
-      }
-      const auto& units = fused_.items[item].group.units;
-      if (std::find(units.begin(), units.end(), unit) == units.end()) continue;
-      after = true;
-      if (!reads(item, *before)) continue;
+    if (given_.contains(*before)) return false;
+    const auto made = item_of_.find(*lowered_.maker(value));
+    const auto readers = readers_.find(*before);
+    if (made == item_of_.end() || readers == readers_.end()) return true;
+    for (const size_t item : readers->second) {
+      if (item < made->second) continue;
+      if (item > made->second || fused_.items[item].node) return false;
       // In its own kernel: read only where it is written, and by no stage but the one that writes.
       const Composed& composed = *composed_[item];
       int storing = 0;
@@ -218,12 +217,14 @@ class FunctionPlanner {
   void place_results() {
     std::vector<std::pair<ValueId, int32_t>> copied;
     std::set<ValueId> taken;
+    std::map<int32_t, ValueId> held;  // by buffer
+    for (const Port& param : lowered_.function.params) {
+      if (param.role != graph::Role::input) held[location_.at(param.value)] = param.value;
+    }
     for (const Port& port : lowered_.function.results) {
       const int32_t to = state(port);
-      std::optional<ValueId> before;
-      for (const Port& param : lowered_.function.params) {
-        if (param.role != graph::Role::input && location_.at(param.value) == to) before = param.value;
-      }
+      const auto holder = held.find(to);
+      const std::optional<ValueId> before = holder == held.end() ? std::nullopt : std::optional(holder->second);
       if (before == port.value) continue;
       const std::set<ValueId>& computed = is_own(draft_.graph, port) ? fused_.own : fused_.shared;
       const auto maker = lowered_.maker(port.value);
@@ -459,6 +460,9 @@ class FunctionPlanner {
   std::map<int32_t, int32_t> views_;  ///< buffers that show another one's memory
   std::vector<int32_t> own_;          ///< buffers that this function lays out
   std::vector<std::optional<Composed>> composed_;
+  std::map<ValueId, std::vector<size_t>> readers_;  ///< by base
+  std::map<NodeId, size_t> item_of_;
+  std::set<ValueId> given_;  ///< bases of results
   std::vector<Step> steps_, copies_;
 };
 
